@@ -31,7 +31,7 @@ when = { result_of = "meet" }
 say = "We met."
 "#;
 
-/// An agent whose tool comes back only once sixteen of it are out.
+/// An agent whose tool returns only once sixteen of its calls are out.
 fn meeting() -> Arc<Agent> {
     let all = Arc::new(Barrier::new(SESSIONS));
     let meet = FunctionTool::new(ToolName::new("meet").unwrap(), "Meets", move |_: Nothing, _| {
@@ -55,7 +55,7 @@ async fn u13_sixteen_sessions_at_once_need_no_more_than_four_connections() {
     let agent = meeting();
     let runtime = Runtime::new(store, Agents::new().with(Arc::clone(&agent)), RuntimeOptions::default());
 
-    // Counted by the server, all the while.
+    // The server's count is polled all the while.
     let (most, over) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicBool::new(false)));
     let counting = tokio::spawn({
         let (most, over, url) = (Arc::clone(&most), Arc::clone(&over), server.url());
@@ -73,7 +73,7 @@ async fn u13_sixteen_sessions_at_once_need_no_more_than_four_connections() {
     let starts = (0..SESSIONS)
         .map(|_| runtime.start(Execute::new(TenantId::new("acme").unwrap(), Arc::clone(&agent), "go")));
     let started = futures::future::join_all(starts).await;
-    // Whoever waits asks the same handle.
+    // All waits use the same handle of the store.
     let waits = started.iter().map(|started| runtime.wait(&started.as_ref().unwrap().key));
     for outcome in futures::future::join_all(waits).await {
         assert_eq!(outcome.unwrap().kind(), OutcomeKind::Completed);

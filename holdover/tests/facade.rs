@@ -1,4 +1,4 @@
-//! What a service hands to the runtime, or gets from it, it can name without looking beneath the facade.
+//! A service can name all types that it passes to the runtime or gets from it through the facade alone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use holdover::session::{
     PageRequest, ResultStatus, RunRecord, SignalBody, ToolResult, Wake,
 };
 
-/// Never run: that it compiles is the test.
+/// Never run: the test is that this compiles.
 async fn everything(runtime: Runtime, key: SessionKey) -> Result<(), RuntimeError> {
     let runs: Vec<RunRecord> = runtime.runs(&key, PageRequest::default()).await?.items;
     let newest: Vec<MessageEntry> = runtime.messages_after(&key, MessageSeq(0), 10).await?;

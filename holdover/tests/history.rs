@@ -1,5 +1,5 @@
-//! Every move of a session's machine, kept on every store: when, from where, on what, to where, and what the machine
-//! was then.
+//! Every move of a session's machine is kept on every store: when it happened, from which state, on which input, to
+//! which state, and the machine afterwards.
 //!
 //! Requirements: D16, D19.
 
@@ -41,13 +41,14 @@ fn agent() -> Arc<Agent> {
 }
 
 fn runtime(store: &Arc<dyn StateStore>) -> Runtime {
-    // Nothing is really paid, so no store's promise is needed.
+    // No payment is real, so the store need not be durable.
     let backend = store.capabilities().backend.split(' ').next().map(str::to_owned);
     let options = RuntimeOptions::default().effects_override(backend);
     Runtime::new(Arc::clone(store), Agents::new().with(agent()), options)
 }
 
-/// A turn that waits for an approval, told by its moves; by another handle, if there is one, than that which made them.
+/// Runs a turn that waits for an approval on one handle of a store, and returns its moves as read through the other
+/// handle.
 async fn moves_of(
     makes: Arc<dyn StateStore>,
     reads: Arc<dyn StateStore>,

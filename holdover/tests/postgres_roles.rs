@@ -1,4 +1,4 @@
-//! The roles of the guide's page on Postgres, as they are written there, suffice and give no more.
+//! The roles on the guide's Postgres page, exactly as written there, suffice and grant no more than needed.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection};
 
 const PAGE: &str = include_str!("../src/docs/guide/postgres.md");
 
-/// What the page has the administrator run.
+/// The SQL that the page tells the administrator to run.
 fn roles() -> &'static str {
     let (_, sql) = PAGE.split_once("```sql\n").unwrap();
     sql.split_once("```").unwrap().0

@@ -1,4 +1,4 @@
-//! The agent of the corpus: what it does is what it was told last.
+//! The agent of the corpus: its last user message tells it what to do.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,14 +16,15 @@ use holdover::session::Message;
 use holdover::tools::{ResourceProfile, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
-/// When the agent is made: what it never ends is left behind by its release, and ended by the next.
+/// The time at which the agent is built. When leaving, some of its calls and answers never end; when going on, all of
+/// them do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Leaving,
     GoingOn,
 }
 
-/// The calls that were sent, by tool.
+/// The names of the tools whose calls were sent, in order.
 pub(crate) type Sent = Arc<Mutex<Vec<String>>>;
 
 pub(crate) fn agent(when: When, sent: &Sent) -> Arc<Agent> {

@@ -1,4 +1,4 @@
-//! The sessions of the corpus, and how they are reached.
+//! The names of the corpus's sessions, and the runtimes that reach them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use holdover::session::Message;
 use holdover::store::StateStore;
 use holdover::store::layers::{Compressed, Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
 
-/// Each is named by what it waits for, or by what became of it.
+/// The sessions, each named by what it waits for or by what happened to it.
 pub(crate) const CAST: [&str; 18] = [
     "rests",
     "approval",
@@ -30,13 +30,13 @@ pub(crate) const CAST: [&str; 18] = [
     "deleted",
 ];
 
-/// Waits for an approval, too, under a key that only its own runtime has.
+/// A session that also waits for an approval, under an encryption key that only its own runtime has.
 pub(crate) const SEALED: &str = "sealed";
 
-/// What `forked` was forked to.
+/// The fork of the session `forked`.
 pub(crate) const FORK: &str = "fork";
 
-/// The file of a release with the names of its sessions.
+/// The file in a release's folder that lists the names of its sessions.
 pub(crate) const SESSIONS: &str = "sessions.txt";
 
 pub(crate) fn key(id: &str) -> SessionKey {
@@ -54,7 +54,7 @@ pub(crate) fn runtime<S: StateStore>(store: &Arc<S>, agent: &Arc<Agent>) -> Runt
     Runtime::new(Arc::clone(store), Agents::new().with(Arc::clone(agent)), options)
 }
 
-/// A runtime that keeps its payloads compressed and encrypted.
+/// A runtime whose stored payloads are compressed and encrypted.
 pub(crate) fn sealed<S: StateStore>(store: &Arc<S>, agent: &Arc<Agent>) -> Runtime {
     let ring = Keyring::of(KeyId(1), EncryptionKey::new([7; EncryptionKey::BYTES]));
     let encrypted = Encrypted::new(ring).around::<S>(Arc::clone(store));

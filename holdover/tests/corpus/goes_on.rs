@@ -1,4 +1,4 @@
-//! How each session of the corpus goes on, to the end of its turn.
+//! The continuation of each session of the corpus, to the end of its turn.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(crate) async fn all<P: Place>(place: &P, release: &Path) {
     }
 }
 
-/// A session of an old release goes on to the end of its turn, and its rows still make its state.
+/// Asserts that a session of an old release goes on to the end of its turn, and that its rows still rebuild its state.
 async fn goes_on(runtime: &Runtime, id: &str, agent: &std::sync::Arc<holdover::agent::Agent>, sent: &Sent) {
     let key = key(id);
     if id == "deleted" {
@@ -80,7 +80,7 @@ async fn goes_on(runtime: &Runtime, id: &str, agent: &std::sync::Arc<holdover::a
         _ => &[],
     };
     assert_eq!(acted, expected, "{id}");
-    // What had begun is not begun again, and what was staged is not asked for again.
+    // Calls that had begun are not sent again, nor are calls with staged results.
     let sent = sent.lock().unwrap().iter().filter(|tool| *tool != "look").cloned().collect::<Vec<_>>();
     let expected: &[&str] = match id {
         "approval" | "queued" | SEALED => &["pay"],

@@ -1,4 +1,4 @@
-//! What a release leaves.
+//! The sessions that a release leaves behind.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) async fn all<S: StateStore>(store: &Arc<S>) {
                 runtime.interrupt(&key(id), "enough").await.unwrap();
                 run.first_outcome().await.unwrap();
             }
-            // Their processes die with a call out, or in the middle of an answer.
+            // The processes of these sessions die with a call out, or in the middle of an answer.
             "in-the-middle" => {
                 run.first_outcome().await.unwrap();
                 approve(&runtime, id, "ann").await;
@@ -52,7 +52,7 @@ pub(crate) async fn all<S: StateStore>(store: &Arc<S>) {
     run.outcome().await.unwrap();
 }
 
-/// What happens once the first run is over.
+/// Prepares the session further after its first run, as its name requires.
 async fn after(runtime: &Runtime, id: &str) {
     match id {
         "one-of-two" => approve(runtime, id, "ann").await,
@@ -92,13 +92,13 @@ async fn loaded(runtime: &Runtime, id: &str) -> holdover::session::Session {
     runtime.session(&key(id)).await.unwrap().expect("a session")
 }
 
-/// Whether a piece of an answer is stored.
+/// Returns true if a part of an answer is stored.
 async fn streams(runtime: &Runtime, id: &str) -> bool {
     let page = runtime.store().read_events(&key(id), &EventCursor::START, 100).await.unwrap();
     matches!(page, EventPage::Events { stream: Some(_), .. })
 }
 
-/// Asks until it is so.
+/// Polls until the condition holds.
 async fn until(so: impl AsyncFn() -> bool) {
     while !so().await {
         tokio::task::yield_now().await;

@@ -1,8 +1,8 @@
-//! The stores that earlier releases left go on with this one: sessions that wait for everything that can be waited for,
-//! on every store that outlives its process.
+//! Stores that earlier releases left are taken up by this release. Their sessions wait for everything that a session
+//! can wait for, on every store that outlives its process.
 //!
-//! `HOLDOVER_CORPUS=write cargo test -p holdover --test corpus` writes what is missing of this release into
-//! `tests/corpus/releases`. What is there is never written again.
+//! `HOLDOVER_CORPUS=write cargo test -p holdover --test corpus` writes the missing files of this release into
+//! `tests/corpus/releases`. Existing files are never overwritten.
 //!
 //! Requirements: U09.
 
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::places::Place;
 
-/// The folders of the releases that left this file.
+/// The paths of this file in the folders of all releases that have it.
 fn releases(file: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/releases");
     let releases = std::fs::read_dir(folder).expect("a corpus").map(|entry| entry.unwrap().path().join(file));
@@ -27,7 +27,7 @@ fn releases(file: &str) -> Vec<PathBuf> {
     releases
 }
 
-/// Resumes what every release has left on such a store, each in a copy.
+/// Takes up every release's sessions on this kind of store, each release in a copy.
 async fn every_release_goes_on<P: Place>() {
     let name = concat!("tests/corpus/releases/v", env!("CARGO_PKG_VERSION"));
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join(P::FILE);

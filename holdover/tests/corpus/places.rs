@@ -1,4 +1,4 @@
-//! Where a store lies: how it is opened, and how it is kept as a file and put back.
+//! The places of stores: how a store is opened there, saved to a file, and restored.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,10 +12,10 @@ use holdover_launcher as launcher;
 use holdover_launcher::Launcher;
 use tempfile::TempDir;
 
-/// An empty place for a store.
+/// An empty place for a store, such as a folder or a server.
 #[async_trait]
 pub(crate) trait Place: Sized + Sync {
-    /// The file of a release that a store in such a place is kept in.
+    /// The name of the file in which a release keeps a store of this kind.
     const FILE: &'static str;
     type Store: StateStore;
 
@@ -25,10 +25,10 @@ pub(crate) trait Place: Sized + Sync {
 
     async fn close(&self, store: Arc<Self::Store>);
 
-    /// Keeps what lies here in a file.
+    /// Saves the contents of this place to a file.
     fn leave(&self, file: &Path);
 
-    /// Puts what was kept in a file here.
+    /// Restores the contents of this place from a file.
     fn put_back(&self, file: &Path);
 }
 
@@ -93,7 +93,7 @@ impl Place for Postgres {
     fn leave(&self, file: &Path) {
         let url = self.server.url();
         let dump = output("pg_dump", &["--no-owner", "--no-privileges", "--schema=holdover", &url]);
-        // An older psql does not know what a newer pg_dump restricts it by.
+        // An older psql does not know the `\restrict` lines of a newer pg_dump.
         let lines = dump.lines().filter(|line| !line.starts_with('\\') || *line == r"\.");
         std::fs::write(file, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     }
@@ -168,17 +168,17 @@ impl Place for Cluster {
     }
 }
 
-/// What a program prints, if it ends well.
+/// Returns the output of a program, which must succeed.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().expect(program);
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The commands that make every key of a server again, a line each, as `redis-cli` reads them. What expires is made for as
-/// long as it had left.
+/// The commands that restore every key of a server, one a line, as `redis-cli` reads them. A key that expires gets the
+/// time that it had left.
 fn commands(url: &str) -> Vec<String> {
-    // Texts are printed in quotes, with what is no letter as an escape: as they are read.
+    // With `--no-raw`, texts are printed in quotes and with escapes, in the form that `redis-cli` reads.
     let ask = |command: &[&str]| output("redis-cli", &[&["-u", url, "--no-raw"], command].concat());
     let texts = |answer: String| -> Vec<String> {
         let quoted =

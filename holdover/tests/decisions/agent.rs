@@ -1,4 +1,4 @@
-//! An agent that pays a bill once a person lets it, and a world that counts the payments.
+//! An agent that pays a bill once a person approves it, and a record of the payments.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -18,7 +18,7 @@ struct Bill {
     amount: u32,
 }
 
-/// Asks for one payment, then says what became of it.
+/// A model that asks for one payment, and then says how it ended.
 struct Payer;
 
 #[async_trait]
@@ -47,7 +47,7 @@ pub(crate) fn agent(folder: &Path) -> Arc<Agent> {
         FunctionTool::new(ToolName::new("pay").unwrap(), "Pays a bill", move |bill: Bill, call: ToolCall| {
             let payments = payments.clone();
             async move {
-                // One write of one line: appended whole, also when two processes append at once.
+                // One write per line: even when two processes append at once, each line stays whole.
                 let line = format!("{} {}\n", call.session.id, bill.amount);
                 let mut file = OpenOptions::new().create(true).append(true).open(&payments);
                 match file.as_mut().map(|file| file.write_all(line.as_bytes())) {

@@ -1,7 +1,7 @@
-//! 64 concurrent decisions on one pending call, from two processes on one SQLite file, 200 rounds: each
-//! round one decision is taken, and the call runs once or never, as that decision says.
+//! 64 concurrent decisions on one pending call, from two processes on one SQLite file, in 200 rounds. In each round one
+//! decision is taken, and the call runs once or never, as that decision says.
 //!
-//! This binary is both processes: the second one is itself, told by an environment variable where to work.
+//! This binary also runs the second process, which an environment variable tells where to work.
 //!
 //! Requirements: C27, U02.
 
@@ -47,7 +47,7 @@ async fn of_64_decisions_from_two_processes_one_is_taken_and_the_call_runs_once(
         other.tell(&round.to_string());
         assert_eq!(other.hear(), "ready");
         let pending = the_pending_call(&runtime, &key).await;
-        // In the first rounds one process has decided before the other begins; in all others they race.
+        // In the first two rounds one process has decided before the other begins; in all others they race.
         let (here, there) = match round {
             0 => {
                 let here = decide(&runtime, round, &pending, "here").await;
@@ -80,12 +80,12 @@ async fn of_64_decisions_from_two_processes_one_is_taken_and_the_call_runs_once(
     other.end();
     stop.cancel();
     working.await.unwrap();
-    // Whoever comes first wins, whichever process and whichever word it is.
+    // The first decision wins, whichever process makes it and whatever it says.
     assert!(approved > 0 && approved < ROUNDS, "{approved} of {ROUNDS} were approved");
     assert!(by_other > 0 && by_other < ROUNDS, "{by_other} of {ROUNDS} were decided by the other process");
 }
 
-/// The second process; only when this binary is started as such.
+/// The second process. Does nothing unless this binary was started as that process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn second_process() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
@@ -125,8 +125,8 @@ async fn the_pending_call(runtime: &Runtime, key: &SessionKey) -> PendingEntry {
     pending.remove(0)
 }
 
-/// 32 people decide at once, every other one against it, in every other round the first of them. Answers which
-/// decisions were taken.
+/// Lets 32 people decide at once. Every other person approves, and the first person approves in even rounds only.
+/// Returns the decisions that were taken.
 async fn decide(runtime: &Runtime, round: usize, pending: &PendingEntry, who: &str) -> Vec<String> {
     let key = &key(round);
     let PendingEntry { call, body, .. } = pending;
@@ -188,13 +188,13 @@ async fn check_transcript(runtime: &Runtime, key: &SessionKey, approve: bool) {
     assert_eq!(results, [expected], "{key}: one result");
 }
 
-/// The second process, as seen from the first.
+/// The second process, as the first one sees it.
 struct Other {
     child: Child,
     answers: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
-/// Marks the lines that are meant for the first process; the test harness prints others.
+/// Marks the lines that are meant for the first process; the test harness prints other lines.
 const MARK: &str = "decisions: ";
 
 fn say(text: &str) {

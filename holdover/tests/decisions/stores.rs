@@ -1,6 +1,6 @@
-//! The same on every store: two handles stand for two processes, each with a worker of its own.
+//! The same test on every store: two handles stand for two processes, each with its own worker.
 //!
-//! `HOLDOVER_DECISIONS=200 cargo test -p holdover --test decisions stores` looks for longer.
+//! `HOLDOVER_DECISIONS=200 cargo test -p holdover --test decisions stores` runs 200 rounds instead of 4.
 //!
 //! Requirements: U02.
 
@@ -21,15 +21,15 @@ fn rounds() -> usize {
     std::env::var("HOLDOVER_DECISIONS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(4)
 }
 
-/// A process with this handle of a store. What is paid is noted in the folder, so no store's promise is needed.
+/// A process with this handle of a store. Payments are recorded in the folder, so the store need not be durable.
 fn process(store: Arc<dyn StateStore>, folder: &Path) -> Runtime {
     let backend = store.capabilities().backend.split(' ').next().map(str::to_owned);
     let options = RuntimeOptions::default().effects_override(backend);
     Runtime::new(store, Agents::new().with(agent::agent(folder)), options)
 }
 
-/// In each round 64 decide at once, half by way of each process: one decision is taken, and the call runs once or never,
-/// as that decision says.
+/// Lets 64 people decide at once in each round, half of them through each process. One decision is taken, and the call
+/// runs once or never, as that decision says.
 async fn decide_on(first: Arc<dyn StateStore>, second: Arc<dyn StateStore>) {
     let folder = tempfile::tempdir().unwrap();
     let backend = first.capabilities().backend;

@@ -1,4 +1,4 @@
-//! An agent that does the same at every step, and answers at once or word by word.
+//! An agent that repeats the same steps, and answers at once or word by word.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -18,28 +18,28 @@ use holdover::store::{SqliteOptions, StateStore};
 use holdover::tools::{Access, ResourceProfile, RunsOn, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
-/// What every tool answers: 4 KB.
+/// The size of every tool's result: 4 KB.
 pub(crate) const RESULT_BYTES: usize = 4096;
 
-/// How long what a model says is gathered.
+/// The interval at which streamed text is written as deltas.
 pub(crate) const DELTA_INTERVAL: Duration = Duration::from_millis(20);
 
-/// So far lie two words apart that are said one by one.
+/// The time between two streamed words.
 const WORDS_APART: Duration = Duration::from_millis(5);
 
-/// What the model answers at a step.
+/// The model's answer in one step.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {
-    /// The calls that it asks for, by the names of the tools.
+    /// The names of the tools that it calls.
     pub(crate) asks: &'static [&'static str],
-    /// Words that it says before, one by one; none: the whole answer comes at once.
+    /// The number of words that it streams first; with 0, the whole answer comes at once.
     pub(crate) words: usize,
 }
 
-/// What the model answers, step by step.
+/// The model's answers by step.
 pub(crate) type Answers = fn(step: u64) -> Answer;
 
-/// Answers each step up to the last, then says one sentence.
+/// A model that gives its answer in each of `steps` steps, and then says one sentence.
 struct Scripted {
     answers: Answers,
     steps: u64,
@@ -47,27 +47,27 @@ struct Scripted {
     shown: Mutex<SharedList<Arc<Message>>>,
 }
 
-/// What is awaited.
+/// A function whose future the model awaits.
 pub(crate) type Hook = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Where the model waits.
+/// The points at which the model waits.
 #[derive(Clone)]
 pub(crate) struct Hooks {
-    /// Before each answer.
+    /// Awaited before each answer.
     pub(crate) before: Hook,
-    /// After the last of the words that are said one by one.
+    /// Awaited after the last streamed word.
     pub(crate) said: Hook,
 }
 
 impl Scripted {
-    /// What the model was shown once it is shown again as it is: a run makes no message twice.
+    /// Fails unless all messages shown before are shown again as the same allocations: a run makes no message twice.
     fn see(&self, messages: SharedList<Arc<Message>>) -> Result<(), ModelError> {
         let mut shown = self.shown.lock().unwrap();
         let same = shown.iter().zip(&messages).filter(|(before, now)| Arc::ptr_eq(before, now)).count();
         if same < shown.len() {
             let detail =
                 format!("of {} messages that the model knows, {same} came as they were", shown.len());
-            // Not tried again.
+            // This kind of error is not retried.
             return Err(ModelError::new(ModelErrorKind::Configuration, detail));
         }
         *shown = messages;
@@ -114,7 +114,7 @@ impl Model for Scripted {
     }
 }
 
-/// A tool of one class whose calls run side by side.
+/// A tool of one effect class whose calls run side by side.
 struct Answering {
     spec: ToolSpec,
 }
@@ -150,7 +150,7 @@ impl Tool for Answering {
     }
 }
 
-/// An agent that gives `answers` at each of `steps` steps.
+/// An agent whose model gives `answers` for `steps` steps.
 pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
     let limits = Limits::default().max_steps(u32::MAX).max_run_ms(None);
     let agent = Agent::builder("grower")
@@ -159,13 +159,14 @@ pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
         .tool(Answering::new("put", EffectClass::Idempotent))
         .tool(Answering::new("look", EffectClass::ReadOnly))
         .limits(limits)
-        // It asks for the same again and again, and is shown all of it.
+        // The model repeats its calls, and must be shown all of the transcript.
         .loops(LoopDetection::OFF)
         .compaction(Compaction::OFF);
     Arc::new(agent.build().unwrap())
 }
 
-/// Syncs each commit, as by default. The log is not written back in between: that belongs to no step.
+/// Opens a store that syncs each commit, as by default. The log is not written back meanwhile, since that belongs to no
+/// step.
 pub(crate) async fn open(folder: &Path) -> SqliteStore {
     crate::watch::listen();
     let options = SqliteOptions::new(folder.join("holdover.db")).wal_bytes_max(u64::MAX);

@@ -1,4 +1,4 @@
-//! What a session costs on the disk: bytes stored against bytes said.
+//! The disk space of a session: bytes stored against bytes of transcript.
 //!
 //! Requirements: U01.
 
@@ -13,18 +13,18 @@ use sqlx::{ConnectOptions, Connection, Row};
 use crate::agent::{self, Answer};
 use crate::watch::Watched;
 
-/// The most that is promised: stored bytes over logical ones, after 200 steps with results of 4 KB.
+/// The promised maximum of stored over logical bytes, after 200 steps with results of 4 KB.
 const STORED_OVER_LOGICAL_MAX: f64 = 1.6;
 const STEPS: u64 = 200;
 
-/// The bytes of the transcript: what was said, asked for and answered, as it is stored.
+/// The bytes of the transcript as stored: messages, calls and results.
 async fn logical(store: &SqliteStore, key: &SessionKey) -> u64 {
     let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
     let messages = store.read_all_messages(key, &all).await.unwrap();
     messages.iter().map(|message| message.payload.len() as u64).sum()
 }
 
-/// The bytes of the file, once the log is written back into it; and where they lie.
+/// The size of the file in bytes, after the log was written back into it, and a description of where the bytes lie.
 async fn stored(folder: &Path) -> (u64, String) {
     let file = folder.join("holdover.db");
     let mut conn = sqlx::sqlite::SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
@@ -47,7 +47,7 @@ async fn check(answers: agent::Answers) {
     let _alone = crate::ALONE.lock().await;
     let folder = tempfile::tempdir().unwrap();
     let store = agent::open(folder.path()).await;
-    // No two steps share a commit, as they may when a model is faster than the disk.
+    // The model waits for each commit, so no two steps share one, as they could with a model faster than the disk.
     let watched = Watched::hearing(store.clone());
     let key = agent::run(Arc::new(watched.store()), agent::agent(answers, STEPS, watched.hooks(drop))).await;
     watched.check_what_time_brought(store.writer_counts().writes);

@@ -1,4 +1,4 @@
-//! What one step asks of the store, counted: the same early in a session and late.
+//! The store operations of one step, counted: they are the same early and late in a session.
 //!
 //! Requirements: C15, H19, U01.
 
@@ -12,27 +12,28 @@ use crate::watch::{Cost, Watched};
 
 const DELTAS: &str = "append_deltas";
 
-/// Statements of one batch of deltas.
+/// The statements of one batch of deltas.
 const STREAMED: usize = 5;
 
-/// The answer that ends the turn: one commit, which ends the run as well.
+/// The statements of the answer that ends the turn, in one commit that also ends the run.
 const ENDING: usize = 11;
 
 const STEPS: u64 = 505;
-/// The steps that are held against what their kind costs: each kind early, and each kind late.
+/// The steps whose cost is checked: one of each kind early, and one of each kind late.
 const EARLY: RangeInclusive<u64> = 6..=10;
 const LATE: RangeInclusive<u64> = 501..=505;
 
-/// A history says how many milliseconds lie before an input only if there are any, which is up to the machine: so many bytes
-/// of a step.
+/// The bytes of a step that depend on the machine: history rows hold the milliseconds before an input, if there are
+/// any.
 const MILLISECONDS_MAX: usize = 50;
 
-/// Numbers of a long session have more digits, 98 bytes in all commits of a step together.
+/// The bytes by which late steps may be larger, because their numbers have more digits: 98 bytes in all commits of a
+/// step.
 const DIGITS_MAX: usize = 100 + MILLISECONDS_MAX;
 
 fn answer(step: u64) -> Answer {
     let Step { asks, words, .. } = KINDS[place(step)];
-    // Words take their time.
+    // Streaming takes time, so only the checked steps do it.
     let looked_at = EARLY.contains(&step) || LATE.contains(&step);
     Answer { asks, words: if looked_at { words } else { 0 } }
 }
@@ -50,7 +51,7 @@ async fn a_step_costs_as_many_writes_statements_and_bytes_late_as_early() {
     agent::run(Arc::new(store.store()), agent::agent(answer, STEPS, hooks)).await;
     store.check_what_time_brought(0);
     let last = store.settled().await;
-    // The cost of a step is known when the model is asked for the next one.
+    // The cost of a step is known once the model is asked for the next one.
     let costs = costs.lock().unwrap();
     let of = |step: u64| costs[usize::try_from(step).unwrap()].clone();
     for (early, late) in EARLY.zip(LATE) {

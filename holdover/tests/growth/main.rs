@@ -1,4 +1,4 @@
-//! A session may grow long: what one step costs stays as it was at the beginning.
+//! The cost of a step stays the same however long a session grows.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -9,5 +9,5 @@ mod kinds;
 mod syncs;
 mod watch;
 
-/// Statements are counted for the whole process, so one test runs at a time.
+/// Held by each test: statements are counted for the whole process, so tests run one at a time.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

@@ -1,4 +1,4 @@
-//! How often a step syncs, seen from outside: these tests run themselves under `strace`.
+//! The number of syncs of a step, measured from outside: these tests run themselves under `strace`.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,8 @@ const FOLDER: &str = "HOLDOVER_GROWTH_FOLDER";
 const KIND: &str = "HOLDOVER_GROWTH_KIND";
 const STEPS: &str = "HOLDOVER_GROWTH_STEPS";
 
-/// A session of so many steps, and one of twice as many: what is left of their difference is the steps'.
+/// The steps of the short session. The long session has twice as many, so their difference is the cost of the steps
+/// alone.
 const FEW: u64 = 10;
 
 #[test]
@@ -30,7 +31,7 @@ fn a_step_syncs_once_for_each_of_its_durable_points_and_never_for_deltas() {
     }
 }
 
-/// The syncs of a whole session.
+/// The number of syncs of a whole session.
 fn syncs(kind: usize, steps: u64) -> u64 {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let log = folder.path().join("strace.log");
@@ -60,7 +61,7 @@ async fn child_takes_steps_of_one_kind() {
     let answers = answers[var(KIND).parse::<usize>().unwrap()];
     let agent = agent::agent(answers, var(STEPS).parse().unwrap(), watched.hooks(drop));
     agent::run(Arc::new(watched.store()), agent).await;
-    // Not by closing, which would sync as well.
+    // Exits without closing the store, which would also sync.
     say("1 passed");
     std::process::exit(0);
 }

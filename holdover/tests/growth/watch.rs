@@ -1,5 +1,4 @@
-//! A store that is watched: which operations were asked for between two answers of the model, and what
-//! they cost.
+//! A store that is watched: the operations between two requests to the model, and their cost.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -14,26 +13,26 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::agent::Hooks;
 
-/// A run renews, and a waiter listens again, at least so often.
+/// The interval at which a run renews its lease, and at which a listener waits again.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// A model that says something shows nothing for longer only if nothing is written.
+/// The longest wait for streamed text to be written.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What was asked of the store, by name; what that cost.
+/// The store operations of one interval, and their cost.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cost {
-    /// Since the cost before.
+    /// The time since the previous cost.
     pub(crate) took: Duration,
-    /// Operations, by name, each with how often it was asked for.
+    /// The number of requests for each operation, by name.
     pub(crate) calls: BTreeMap<&'static str, usize>,
-    /// Transactions of the writer.
+    /// The number of transactions of the writer.
     pub(crate) transactions: u64,
-    /// Those of them that were not synced.
+    /// The number of transactions that were not synced.
     pub(crate) provisional: u64,
-    /// SQL statements by how they begin, readers' among them, in order.
+    /// The SQL statements in order, including those of readers.
     pub(crate) statements: Vec<String>,
-    /// Bytes of state and events in commits: what is stored beside the transcript.
+    /// The bytes of state and events in commits, which are stored in addition to the transcript.
     pub(crate) beside: usize,
 }
 
@@ -44,30 +43,30 @@ pub(crate) struct Watched {
     out: Arc<watch::Sender<usize>>,
     began: Instant,
     seen: Arc<Mutex<Seen>>,
-    /// Whether hints, and renewals, are those of the store. Else there is no hint, and a renewal is answered
-    /// without the store: time brings them, and not a step.
+    /// If true, waits and renewals reach the store. Otherwise there are no hints, and renewals are answered without the
+    /// store, since time causes them and not a step.
     hears: bool,
 }
 
 struct Seen {
     since: Instant,
-    /// Transactions so far, and those of them that were not synced.
+    /// The number of transactions so far, and of those that were not synced.
     transactions: (u64, u64),
     cost: Cost,
-    /// How often what time brings was asked for, from the beginning.
+    /// The number of renewals so far; with `listened`, the requests that time causes.
     renewals: u32,
     listened: u32,
-    /// What was answered last.
+    /// The receipt of the last commit.
     receipt: Option<Receipt>,
 }
 
 impl Watched {
-    /// Time brings nothing to it.
+    /// A watched store that answers renewals and waits itself.
     pub(crate) fn deaf(inner: SqliteStore) -> Self {
         Self::new(inner, false)
     }
 
-    /// It hears all that the store tells.
+    /// A watched store that passes on renewals and waits.
     pub(crate) fn hearing(inner: SqliteStore) -> Self {
         Self::new(inner, true)
     }
@@ -81,13 +80,12 @@ impl Watched {
         Self { inner, out, began, seen: Arc::new(Mutex::new(seen)), hears }
     }
 
-    /// The store, watched.
+    /// The store with the watching layer.
     pub(crate) fn store(&self) -> Layered<SqliteStore, Self> {
         Layered::new(self.inner.clone(), self.clone())
     }
 
-    /// Waits until nothing is on its way to the store, as it is when a model takes longer than a commit.
-    /// What came since the last time is the answer.
+    /// Waits until no request is out, as if the model took longer than a commit. Returns the cost since the last call.
     pub(crate) async fn settled(&self) -> Cost {
         let mut out = self.out.subscribe();
         out.wait_for(|out| *out == 0).await.unwrap();
@@ -102,7 +100,7 @@ impl Watched {
         Cost { took, transactions, provisional, statements, ..std::mem::take(&mut seen.cost) }
     }
 
-    /// Waits until something of the answer that comes was written, and nothing is on its way.
+    /// Waits until deltas of the current answer are written, and no request is out.
     pub(crate) async fn streamed(&self) {
         let mut out = self.out.subscribe();
         let written = out.wait_for(|out| *out == 0 && self.asked("append_deltas") > 0);
@@ -113,7 +111,8 @@ impl Watched {
         self.seen.lock().unwrap().cost.calls.get(name).copied().unwrap_or_default()
     }
 
-    /// The hooks of a model that settles before each answer, and tells `of` what came before.
+    /// The hooks of a model that waits for pending requests before each answer, and passes the cost since the last one
+    /// to `of`.
     pub(crate) fn hooks(&self, of: impl Fn(Cost) + Send + Sync + 'static) -> Hooks {
         let (before, said, of) = (self.clone(), self.clone(), Arc::new(of));
         Hooks {
@@ -128,14 +127,14 @@ impl Watched {
         }
     }
 
-    /// Whatever the steps were, time brings a renewal every few seconds; who listens is told of his own
-    /// writes too, of which there were so many, and then listens again.
+    /// Asserts that time caused no more requests than it may: one renewal each interval, and for each of two listeners
+    /// one wait for each interval and for each of `writes`.
     #[track_caller]
     pub(crate) fn check_what_time_brought(&self, writes: u64) {
         let seen = self.seen.lock().unwrap();
         let times = u32::try_from(self.began.elapsed().as_secs() / EVERY.as_secs()).unwrap();
         assert!(seen.renewals <= times, "{} renewals, {times} are due", seen.renewals);
-        // The run listens, and so does whoever waits for its outcome.
+        // The run listens, and so does the waiter for its outcome.
         let listened = u64::from(2 * (times + 1)) + 2 * writes;
         assert!(seen.listened >= 1, "nobody listened");
         assert!(u64::from(seen.listened) <= listened, "{} times heard, {listened} at most", seen.listened);
@@ -159,18 +158,18 @@ fn transactions(store: &SqliteStore) -> (u64, u64) {
     (counts.groups, counts.provisional)
 }
 
-/// What a commit carries beside messages and results.
+/// The bytes of a commit without messages and staged results.
 fn own_bytes(commit: &Commit) -> usize {
     let beside = commit.payloads().filter(|(field, _)| !matches!(*field, "messages" | "stage"));
     beside.map(|(_, payload)| payload.len()).sum()
 }
 
-/// Listens to the stores that are opened from now on.
+/// Starts to record the SQL statements of this process.
 pub(crate) fn listen() {
     LazyLock::force(&STATEMENTS);
 }
 
-/// The statements that any store of this process ran.
+/// The statements that all stores of this process ran.
 static STATEMENTS: LazyLock<Arc<Mutex<Vec<String>>>> = LazyLock::new(|| {
     let statements = Arc::<Mutex<Vec<String>>>::default();
     let subscriber = tracing_subscriber::registry().with(Statements(Arc::clone(&statements)));
@@ -178,7 +177,7 @@ static STATEMENTS: LazyLock<Arc<Mutex<Vec<String>>>> = LazyLock::new(|| {
     statements
 });
 
-/// Keeps the statements that the store's library tells of.
+/// Records the statements that the SQLite store logs.
 struct Statements(Arc<Mutex<Vec<String>>>);
 
 impl<S: tracing::Subscriber> Layer<S> for Statements {
@@ -191,7 +190,8 @@ impl<S: tracing::Subscriber> Layer<S> for Statements {
         impl Visit for Summary<'_> {
             fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
                 let sql = format!("{value:?}");
-                // How long the log is, the writer asks between its transactions, when those who wait are answered already.
+                // The writer asks for the size of the log between transactions, when all waiting requests are already
+                // answered.
                 if field.name() == "sql" && !sql.contains("wal_checkpoint(NOOP)") {
                     self.0.lock().unwrap().push(sql);
                 }
@@ -217,7 +217,7 @@ impl holdover_core::store::Layer for Watched {
             if self.hears {
                 return request.perform(&store).await;
             }
-            // No hint, and so no look that follows it.
+            // Without a hint, no look at the store follows.
             tokio::time::sleep(*at_most).await;
             return Ok(().into());
         }

@@ -1,8 +1,8 @@
-//! What one step of a session asks of its store and of the process, counted: it does not depend on the machine, so what
-//! makes a step dearer is seen here.
+//! The cost of one step of a session to its store and to the process, as counts. They do not depend on the machine, so
+//! they reveal any change that makes a step more expensive.
 //!
-//! A step is one of W: an answer of 200 bytes, and one call with an effect whose result has 200 bytes. Counted is the
-//! difference between a session of many steps and one of a few, in a process that has warmed up.
+//! A step of the workload W is an answer of 200 bytes, and one call with an effect whose result has 200 bytes. The cost
+//! is the difference between a session of many steps and one of few, in a process that has warmed up.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

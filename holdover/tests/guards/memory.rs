@@ -1,4 +1,4 @@
-//! The store in memory: what the engine itself costs.
+//! The store in memory: the cost of the engine itself.
 
 use std::sync::Arc;
 

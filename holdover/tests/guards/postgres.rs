@@ -1,4 +1,4 @@
-//! Postgres: exchanges with the server, its statements, and what goes into its log.
+//! Postgres: exchanges with the server, statements, and bytes of its log.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check};
 #[test]
 fn a_step_on_postgres() {
     let launcher = Launcher::new().unwrap();
-    // The first change of a page after a checkpoint writes the page whole: that is no cost of a step.
+    // Otherwise the first change of a page after a checkpoint logs the whole page, which is not a cost of a step.
     let settings = [("shared_preload_libraries", "pg_stat_statements"), ("full_page_writes", "off")];
     let server = launcher.postgres(&settings).unwrap();
     let relay = Relay::to(("127.0.0.1", server.port())).unwrap();
@@ -19,7 +19,7 @@ fn a_step_on_postgres() {
         let mut admin = PgConnection::connect(&server.url()).await.unwrap();
         sqlx::query("CREATE EXTENSION pg_stat_statements").execute(&mut admin).await.unwrap();
         let url = format!("postgres://holdover@{}/postgres?sslmode=disable", relay.address());
-        // Whoever is told is told by an exchange of its own.
+        // Change hints would add exchanges of their own.
         let options = PostgresOptions::from_url(&url).unwrap().change_hints(false);
         let store = PostgresStore::open(options).await.unwrap();
         let look = async move || {

@@ -1,4 +1,4 @@
-//! Redis: exchanges with the server, its scripts, and what goes into its log.
+//! Redis: exchanges with the server, scripts, and bytes of its log.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn a_step_on_redis() {
     check(open, &expected);
 }
 
-/// The number that stands behind `name` in what the server says of itself.
+/// The number after `name` in the server's `INFO`.
 fn info(url: &str, section: &str, name: &str) -> u64 {
     let said = Command::new("redis-cli").args(["-u", url, "INFO", section]).output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();

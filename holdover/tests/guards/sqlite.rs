@@ -1,4 +1,4 @@
-//! SQLite: what goes to its one writer, and into its log.
+//! SQLite: writes to its one writer, and bytes of its log.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn a_step_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let open = async || {
         let file = folder.path().join("w.db");
-        // Nothing leaves the log while it is counted.
+        // The log is not written back while it is counted.
         let store = SqliteStore::open(SqliteOptions::new(&file).wal_bytes_max(1 << 30)).await.unwrap();
         let log = folder.path().join("w.db-wal");
         let counts = store.clone();

@@ -1,4 +1,4 @@
-//! What a step costs.
+//! The cost of a step.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,33 +11,33 @@ use tokio::runtime::Builder;
 
 use crate::work;
 
-/// What was counted, by name.
+/// Counts by name.
 pub(crate) type Counts = BTreeMap<&'static str, u64>;
 
-/// How often memory was asked for, by every thread.
+/// The number of memory allocations, by all threads.
 pub(crate) const ALLOCATIONS: &str = "allocations";
-/// How many bytes of it.
+/// The bytes of those allocations.
 pub(crate) const ALLOCATED: &str = "allocated bytes";
-/// How often the one thread of the runtime slept until another thread, a server or the clock woke it.
+/// The number of times that the runtime's only thread slept until another thread, a server or the clock woke it.
 pub(crate) const HOPS: &str = "hops";
 
-/// Steps of the short session, and of the long one beyond those.
+/// The steps of the short session. The long session has `STEPS` more.
 const FEW: u64 = 10;
 const STEPS: u64 = 50;
 
-/// Steps before those that are late.
+/// The number of steps before those that count as late.
 const LATE: u64 = 1_200;
 
-/// A late step may cost so many times what an early one does.
+/// The highest cost of a late step, as a multiple of the cost of an early one.
 const LATE_MAX: f64 = 1.1;
 
-/// A run renews its lease so often, which costs less than a step; nothing is due in a session that takes less time.
+/// The interval at which a run renews its lease. A renewal costs less than a step; a shorter session has none.
 const RENEWS: Duration = Duration::from_secs(5);
 
-/// Allocations are counted for the whole process, so one test runs at a time.
+/// Held by each test: allocations are counted for the whole process, so tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Holds what a step costs against the most that it may. What is not counted at all fails too.
+/// Asserts that each cost of a step is at most the expected one. A cost of zero fails too, unless zero is expected.
 #[track_caller]
 pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
@@ -57,7 +57,7 @@ pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
     }
 }
 
-/// Holds what a step costs late in a session against what one costs early.
+/// Asserts that these costs of a step late in a session are at most `LATE_MAX` times those early in one.
 #[track_caller]
 pub(crate) fn check_late<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFn() -> (Arc<dyn StateStore>, Look),
@@ -76,7 +76,8 @@ pub(crate) fn check_late<Look: AsyncFnMut() -> Counts>(
     }
 }
 
-/// What each of so many steps costs in a session that has had `before`.
+/// The costs per step over `STEPS` steps, in a session that has `before` steps first; and the time that the longer
+/// session took.
 fn cost<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
     before: u64,
@@ -101,7 +102,7 @@ fn cost<Look: AsyncFnMut() -> Counts>(
     })
 }
 
-/// What a session of so many steps costs.
+/// The costs of a session of `steps` steps.
 async fn spent(
     store: &Arc<dyn StateStore>,
     look: &mut impl AsyncFnMut() -> Counts,

@@ -1,4 +1,4 @@
-//! The work W: a session of so many steps.
+//! The workload W: a session of a given number of steps.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const BYTES: usize = 200;
 
-/// Asks for one call in each of so many steps.
+/// A model that makes one call in each of this many steps.
 struct Scripted(u64);
 
 #[async_trait]
@@ -58,7 +58,7 @@ impl Tool for Send {
     }
 }
 
-/// Runs a new session of so many steps to its end.
+/// Runs a new session of `steps` steps to its end.
 pub(crate) async fn session(store: &Arc<dyn StateStore>, steps: u64) {
     let send = ToolSpec {
         name: ToolName::new("send").unwrap(),
@@ -78,7 +78,7 @@ pub(crate) async fn session(store: &Arc<dyn StateStore>, steps: u64) {
         .build();
     let agent = Arc::new(agent.unwrap());
     let agents = Agents::new().with(Arc::clone(&agent));
-    // A store in memory survives nothing: here no effect needs it to.
+    // A store in memory survives nothing, but no effect here needs it to.
     let options = RuntimeOptions::default().effects_override(Some("memory".into()));
     let runtime = Runtime::new(Arc::clone(store), agents, options);
     let run = runtime.execute(Execute::new(TenantId::new("acme").unwrap(), agent, "go")).await.unwrap();

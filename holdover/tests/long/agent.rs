@@ -1,4 +1,4 @@
-//! An agent with a long way to go: two hundred rooms, each with a text, and a model that can read a tenth of them.
+//! An agent with a long task: two hundred rooms, each with a text, and a model whose window holds a tenth of them.
 //!
 //! The model is strict: it knows only what it is shown, counts the tokens of that, and refuses what is too long.
 
@@ -19,24 +19,24 @@ use holdover::prelude::*;
 use holdover::session::Message;
 use holdover_core::compaction::{SECTIONS, tokens_of};
 
-/// How many rooms there are: a step each.
+/// The number of rooms, one step each.
 pub(crate) const ROOMS: u32 = 200;
-/// At every so-manieth room the process dies, once.
+/// The process dies once in every room whose number this divides.
 pub(crate) const DEADLY: u32 = 20;
-/// What the model can read, in tokens.
+/// The size of the model's window, in tokens.
 const CONTEXT_TOKENS: u64 = 20_000;
-/// What is said of each room.
+/// The size of the text about each room, in bytes.
 const ROOM_BYTES: usize = 1_600;
-/// How much the model says while it goes on.
+/// The number of sentences that the model says before each call.
 const THOUGHTS: usize = 20;
-/// Said in the task alone, and to be said at the end.
+/// A word that only the task contains, and that the model must say at the end.
 pub(crate) const WORD: &str = "periwinkle";
 
 pub(crate) fn task() -> String {
     format!("Visit the {ROOMS} rooms in order. When you have seen the last one, say {WORD}.")
 }
 
-/// Where the world writes down what happens in it.
+/// The folder in which the world records what happens in it.
 #[derive(Debug, Clone)]
 pub(crate) struct World(pub(crate) PathBuf);
 
@@ -46,13 +46,13 @@ impl World {
         file.write_all(b"once\n")
     }
 
-    /// How often it happened.
+    /// The number of times that this happened.
     pub(crate) fn times(&self, name: &str) -> usize {
         std::fs::read_to_string(self.0.join(name)).map_or(0, |text| text.lines().count())
     }
 }
 
-/// Goes from room to room, by what it is shown.
+/// A model that goes from room to room, by what it is shown.
 struct Visitor(World);
 
 impl Visitor {
@@ -114,7 +114,7 @@ fn text_of(message: &Message) -> String {
     }
 }
 
-/// The highest number of a room that was seen, as the text says.
+/// The highest number of a seen room in the text; 0 if there is none.
 fn last_room(text: &str) -> u32 {
     let numbers = text.split("seen room ").skip(1);
     let numbers = numbers.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
@@ -127,7 +127,7 @@ struct Visit {
     room: u32,
 }
 
-/// Opens the door; at every so-manieth room this process is killed behind it, once.
+/// Visits a room. In every `DEADLY`th room this process is killed, once.
 async fn visit(world: &World, room: u32) -> std::io::Result<String> {
     world.note(&format!("room-{room}"))?;
     let death = format!("death-{room}");

@@ -1,7 +1,7 @@
-//! A session that outgrows what its model can read, and outlives its processes: 200 steps with a context of 20,000
-//! tokens, killed at every twentieth, on SQLite and on Postgres.
+//! A session that outgrows its model's window and outlives its processes: 200 steps with a window of 20,000 tokens,
+//! killed at every twentieth step, on SQLite and on Postgres.
 //!
-//! This binary is all of the processes: the others are itself, told by environment variables where to work.
+//! This binary also runs all of the processes, which environment variables tell where to work.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -23,7 +23,7 @@ use holdover_store_postgres::PostgresStore;
 const FOLDER: &str = "HOLDOVER_LONG_FOLDER";
 const STORE: &str = "HOLDOVER_LONG_STORE";
 
-/// More processes than die, and the one that does not.
+/// The most processes that are started: more than those that die and the one that does not.
 const PROCESSES_MAX: u32 = ROOMS / DEADLY + 3;
 
 #[test]
@@ -61,7 +61,7 @@ fn knows_its_task_to_the_end(store: &str) {
     runtime.block_on(check(folder.path(), store));
 }
 
-/// One process after the other; only when this binary is started as such.
+/// One of the processes. Does nothing unless this binary was started as one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_its_processes() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
@@ -90,12 +90,12 @@ async fn open(folder: &Path, store: &str) -> Runtime {
         url => Arc::new(PostgresStore::open_url(url).await.unwrap()),
     };
     let agents = Agents::new().with(agent::agent(folder));
-    // Whoever died is succeeded soon.
+    // A short lease, so that a dead process is soon replaced.
     let options = RuntimeOptions::default().lease(Duration::from_secs(1));
     Runtime::new(store, Arc::new(agents), options)
 }
 
-/// Every room was seen in its turn; nothing of it is gone, and the model was never shown too much.
+/// Asserts that every room was seen in order, that no result is missing, and that the model was never shown too much.
 async fn check(folder: &Path, store: &str) {
     let (runtime, world) = (open(folder, store).await, World(folder.to_owned()));
     assert_eq!(runtime.last_text(&key()).await.unwrap(), Some(format!("All seen: {WORD}.")));
@@ -115,8 +115,8 @@ async fn check(folder: &Path, store: &str) {
     assert_eq!(seen, all, "one result for each room, in order, as it was");
     assert!(summaries >= 4, "it was summarised {summaries} times");
     for room in 1..=ROOMS {
-        // Its process died in the middle of one in twenty, and so it was sent again; on a machine that stands still for
-        // longer than a lease others may be, too.
+        // A process died in the middle of one visit in twenty, so that visit was made again. On a machine that stalls
+        // for longer than a lease, others may be too.
         let times = 1 + usize::from(room.is_multiple_of(DEADLY));
         assert!(world.times(&format!("room-{room}")) >= times, "visits of room {room}");
     }

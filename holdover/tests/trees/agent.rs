@@ -1,4 +1,5 @@
-//! A chief, its clerk, the clerk's page, and a runner in the background with its heir; and what they did in the world.
+//! A chief, its clerk, the clerk's page, and a background runner with its heir, together with a record of their
+//! effects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,7 @@ use holdover::prelude::*;
 use holdover::session::{Message, ResultStatus};
 use holdover::tools::Tool;
 
-/// How often each call reached the world, by its session and its call.
+/// The number of times that each call took effect, by tool, session and call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct World(Arc<Mutex<BTreeMap<(String, String), usize>>>);
 
@@ -22,13 +23,13 @@ impl World {
         *self.0.lock().unwrap().entry(key).or_default() += 1;
     }
 
-    /// How often each call of a tool reached it.
+    /// The number of times that each call of the tool took effect.
     pub(crate) fn times(&self, tool: &str) -> Vec<usize> {
         let world = self.0.lock().unwrap();
         world.iter().filter(|((of, _), _)| of == tool).map(|(_, times)| *times).collect()
     }
 
-    /// How often calls of a tool reached it in one session.
+    /// The number of times that calls of the tool took effect in one session.
     pub(crate) fn times_in(&self, tool: &str, session: &SessionKey) -> usize {
         let (world, of) = (self.0.lock().unwrap(), format!("{session}/"));
         world
@@ -39,8 +40,8 @@ impl World {
     }
 }
 
-/// Says what its part in the story is, by its instructions, its task, and the results that it has. The chief asks again for
-/// what was stopped.
+/// A model that plays every part, by its instructions, its task and the results so far. The chief asks again for what
+/// was stopped.
 struct Cast;
 
 impl Cast {
@@ -70,7 +71,7 @@ impl Cast {
             vec![AnswerPart::Call { tool: tool.into(), arguments: arguments.into() }]
         };
         let Some(part) = part else {
-            // It is asked for the extract of a handoff.
+            // This request asks for the extract of a handoff.
             return vec![AnswerPart::Text("what matters".into())];
         };
         match (part, task.unwrap_or_default(), !results.is_empty()) {

@@ -1,4 +1,4 @@
-//! A store whose process meets a fault at one of its writes: it dies there, or somebody gives an order there.
+//! A store whose process meets a fault at one of its writes: it dies there, or a person gives an order there.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::orders::Order;
 /// A fault at one write of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault {
-    /// The write, from 1. Without a meaning if the kind says itself when.
+    /// The number of the write, from 1. `DiesOnceItHasActed` ignores it.
     pub(crate) at: usize,
     pub(crate) what: What,
 }
@@ -25,22 +25,22 @@ pub(crate) struct Fault {
 pub(crate) enum What {
     /// The process dies, and the write is lost.
     DiesBefore,
-    /// The process dies, and only the answer is lost.
+    /// The process dies after the write; only its answer is lost.
     DiesAfter,
     /// The process dies at its first write after the page has written, and that write is lost.
     DiesOnceItHasActed,
-    /// Somebody gives an order before the write.
+    /// A person gives an order before the write.
     Meets(Order, Then),
 }
 
-/// How a process goes on that is at a write when somebody gives an order.
+/// The fate of a process whose write meets an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// It writes, and goes on.
+    /// It does the write, and goes on.
     GoesOn,
     /// It dies, and the write is lost.
     Dies,
-    /// It dies, and its write comes when all is over.
+    /// It dies, and its write is done when the story is over.
     ComesLate,
 }
 
@@ -56,7 +56,7 @@ impl Fault {
         }
     }
 
-    /// A name of its own for each.
+    /// A name that is different for each fault.
     pub(crate) fn name(self) -> String {
         match self.what {
             What::Meets(order, then) => format!("{}-{order:?}-{then:?}", self.at),
@@ -67,23 +67,24 @@ impl Fault {
     }
 }
 
-/// Counts the writes of a process, and has a fault at one of them. Each token is cancelled when that has happened.
+/// Counts the writes of a process, and injects a fault at one of them. Each token is cancelled when its event has
+/// happened.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dying {
     fault: Option<Fault>,
     world: World,
     writes: Arc<AtomicUsize>,
-    /// The process is at the write of its fault.
+    /// The process has reached the write of its fault.
     pub(crate) reached: CancellationToken,
-    /// The order has reached somebody who was at work.
+    /// The order has reached a session that was at work.
     pub(crate) struck: CancellationToken,
-    /// The process may go on.
+    /// The order has been given, so the process may go on.
     pub(crate) ordered: CancellationToken,
     /// The process is dead.
     pub(crate) died: CancellationToken,
-    /// All is over, so that a late write may come.
+    /// The story is over, so a late write may be done.
     pub(crate) over: CancellationToken,
-    /// The late write has come.
+    /// The late write has been done.
     pub(crate) came: CancellationToken,
 }
 
@@ -92,7 +93,7 @@ impl Dying {
         Self { fault, world, ..Self::default() }
     }
 
-    /// The fault of this write, if it is the one.
+    /// The fault of the write with this number, if there is one.
     fn fault_at(&self, at: usize) -> Option<Fault> {
         self.fault.filter(|fault| match fault.what {
             What::DiesOnceItHasActed => at > 0 && !self.world.times("write").is_empty(),
@@ -105,7 +106,8 @@ impl Dying {
         self.writes.load(Ordering::SeqCst)
     }
 
-    /// The fault happens also where the run gives its write up meanwhile: a request may be on its way by then.
+    /// Runs the fault in a task of its own, so that it happens even if the run gives up the write: the request may
+    /// already be on its way.
     async fn fault(
         &self,
         what: What,
@@ -118,7 +120,7 @@ impl Dying {
         if let Some(answer) = struck.await.unwrap() { answer } else { pending().await }
     }
 
-    /// None: the process is dead.
+    /// Does what the fault says. Returns `None` if the process is dead.
     async fn strike(
         &self,
         what: What,
@@ -149,8 +151,8 @@ impl Dying {
     }
 }
 
-/// Whether a request is a step of the story. Claims of due sessions and renewals are not, because their number depends on
-/// timing alone.
+/// Returns true if the request counts as a step of the story. Claims of due sessions, renewals and takings of
+/// interrupts do not count, since their number depends on timing alone.
 fn counts(request: &Request) -> bool {
     request.writes()
         && !matches!(request, Request::ClaimDue(_) | Request::Renew(..) | Request::TakeInterrupt(_))

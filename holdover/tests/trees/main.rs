@@ -1,14 +1,16 @@
-//! A tree of three levels, on every store. Its process dies at every write: another goes on, and the tree ends as if
-//! nothing had happened. Or somebody aborts the root at every write: then nothing of the tree goes on, also where the
-//! process dies with it, and where a write of the dead one comes when all is over.
+//! A tree of three levels, on every store. Its process dies at each of its writes in turn: another process goes on, and
+//! the tree ends as if nothing had happened. In other stories a person aborts the root at each write: then no session
+//! of the tree goes on, even if the process also dies, or if a write of the dead process arrives after the end.
 //!
-//! The root begins a runner in the background and fans out to two clerks. One works alone, the other has a page, and the
-//! page asks a person, who answers at the root. The runner hands over to an heir. Then the root waits for the runner's end, of
-//! which the heir tells. A death before a write loses it; a death after it loses its answer.
+//! The root begins a runner in the background and fans out to two clerks. One clerk works alone. The other has a page,
+//! which asks a person, who answers at the root. The runner hands over to an heir. The root then waits for the end of
+//! the runner, which the heir reports. A death before a write loses the write; a death after it loses only the answer.
 //!
-//! Somebody also deletes the root, or stops its turn and asks it to go on, or stops, aborts or deletes the clerk
-//! that has the page. Or the root is forked, or what rests is purged: then all goes on as if nothing had happened. At the write the process goes on, or dies, or dies and writes late. In memory this happens at every
-//! second write, on the other stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen at every write on every store.
+//! A person also deletes the root, or stops its turn and resumes it, or stops, aborts or deletes the clerk that has the
+//! page. Or the root is forked, or sessions at rest are purged: then the tree goes on as if nothing had happened. After
+//! the order, the process does its write and goes on, or dies, or dies and its write arrives late. In memory one of the
+//! three happens at every second write, on the other stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen
+//! at every write on every store.
 //!
 //! A child may also kill every process that runs it, until it is given up: its parent is told of that once.
 //!
@@ -37,22 +39,22 @@ use orders::Order;
 use story::Story;
 use told::Told;
 
-/// How many stories are told at once: most of the time each waits for a lease to end.
+/// The number of stories run at once: most of the time, each waits for a lease to end.
 const AT_ONCE: usize = 24;
 
-/// So many of a hundred faults must fire: how many writes a story has differs a little with its timing.
+/// The percentage of faults that must fire. The number of writes of a story varies a little with its timing.
 const FIRED_MIN: usize = 90;
 
-/// The same of orders to a clerk, which is not there in the beginning, and has ended in the end.
+/// The percentage of orders to a clerk that must stop it. The clerk does not exist at first, and has ended by the end.
 const FIRED_AT_CLERK_MIN: usize = 50;
 
-/// In memory, an order is given at one write of so many.
+/// In memory, an order is given at every write whose number this divides.
 const AT_ONE_OF_IN_MEMORY: usize = 2;
 
-/// On the other stores, an order is given at one write of so many.
+/// On the other stores, an order is given at every write whose number this divides.
 const AT_ONE_OF: usize = 8;
 
-/// The orders beside an abort of the root, which is given at every write in every way.
+/// The orders other than an abort of the root, which is given at every write in every way.
 const ORDERS: [Order; 7] = [
     Order::StopRoot,
     Order::DeleteRoot,
@@ -63,7 +65,7 @@ const ORDERS: [Order; 7] = [
     Order::DeleteClerk,
 ];
 
-/// Every test of a store. Orders are given at one write of `every`.
+/// Runs every test of a store. Orders are given at one write of `every`.
 async fn both(store: Arc<dyn StateStore>, every: usize) {
     wide::race(Arc::clone(&store)).await;
     tokio::join!(poisoned::tell(&store), sweep(&store, every));
@@ -85,7 +87,7 @@ async fn sweep(store: &Arc<dyn StateStore>, every: usize) {
 
     let (deaths, orders): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|told| told.given().is_none());
     for told in &deaths {
-        // A call in doubt did not come back, and is not counted.
+        // A call in doubt has not returned, and is not counted.
         let mut used = calm.usage;
         used.tool_calls -= u64::from(told.is_in_doubt());
         assert_eq!(told.usage, used, "{:?}: what is counted", told.fault);
@@ -106,15 +108,15 @@ async fn sweep(store: &Arc<dyn StateStore>, every: usize) {
     }
 }
 
-/// So many of a hundred stories are as their faults would have them. Of a few stories, the last two may be told without them.
+/// Asserts that enough stories fit `is_so`: at least one, and `min` percent of all but two.
 fn enough(what: &str, min: usize, told: &[&Told], is_so: impl Fn(&Told) -> bool) {
     let fired = told.iter().filter(|told| is_so(told)).count();
     let enough = fired > 0 && fired * 100 >= told.len().saturating_sub(2) * min;
     assert!(enough, "{what}: {fired} of {} fired", told.len());
 }
 
-/// An order at one write of `every`: first the process goes on, then it dies, then it writes late, and so on. Or at every
-/// write in as many of these ways as `HOLDOVER_ORDERS` says.
+/// The faults that give the order at one write of `every`, each with the next way in which the process goes on. With
+/// `HOLDOVER_ORDERS`, the order is given at every write, in that many ways.
 fn orders(order: Order, writes: usize, every: usize) -> impl Iterator<Item = Fault> {
     let ways = std::env::var("HOLDOVER_ORDERS").ok().map(|ways| ways.parse::<usize>().unwrap());
     let (every, ways) = ways.map_or((every, 1), |ways| (1, ways));

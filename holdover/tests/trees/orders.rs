@@ -1,5 +1,5 @@
-//! An order that somebody gives while a tree works: to stop, abort, delete or fork the root, to stop, abort or delete one of
-//! its clerks, or to purge every session that rests.
+//! Orders that a person gives while a tree works: to stop, abort, delete or fork the root; to stop, abort or delete one
+//! of its clerks; or to purge all sessions at rest.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::story::{Story, patiently};
 /// An order to the root, or to the clerk that has a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// End the turn of the root. It is asked to go on as soon as it has.
+    /// End the turn of the root, which is then asked to go on.
     StopRoot,
-    /// End the root for ever.
+    /// Abort the root.
     AbortRoot,
     /// Delete the root.
     DeleteRoot,
-    /// Begin a fork of the root, and leave it at rest.
+    /// Fork the root, and leave the fork at rest.
     ForkRoot,
-    /// Remove all sessions at rest.
+    /// Purge all sessions at rest.
     Purge,
     /// End the turn of the clerk.
     StopClerk,
-    /// End the clerk for ever.
+    /// Abort the clerk.
     AbortClerk,
     /// Delete the clerk.
     DeleteClerk,
@@ -38,12 +38,12 @@ impl Order {
     }
 }
 
-/// How often somebody asks again where no event says that it is time.
+/// The interval at which a request is repeated when no event signals its time.
 const AGAIN: Duration = Duration::from_millis(20);
 
 impl Story {
-    /// Somebody gives the order when the process is at the write of its fault. If whom it is for is not there yet, nothing is
-    /// ordered, and the process goes on or dies all the same.
+    /// Gives the order when the process has reached the write of its fault. If the target does not exist yet, no order
+    /// is given, and the process still goes on or dies.
     pub(crate) async fn orders(&self, person: &Runtime) {
         let Some((order, then)) = self.fault.and_then(|fault| fault.order()) else { return };
         if !self.before_the_end(&self.dying.reached).await {
@@ -78,7 +78,7 @@ impl Story {
         self.dying.ordered.cancel();
     }
 
-    /// The clerk that has the page, if it is there.
+    /// The clerk that has the page, if it exists.
     async fn clerk(&self, person: &Runtime) -> Option<SessionKey> {
         let tree = patiently(async || person.tree(&self.root, true).await).await;
         let clerk = tree
@@ -88,8 +88,8 @@ impl Story {
         clerk.map(|clerk| clerk.session.key)
     }
 
-    /// Deletes a session. A process that goes on is at its write until it is told to end. A dead one is succeeded first,
-    /// if it holds the session.
+    /// Deletes a session. A process that will go on stays at its write until the session is interrupted. A process that
+    /// will die does so first, and the deletion waits until no run holds the session.
     async fn deletes(&self, person: &Runtime, key: &SessionKey, then: Then) {
         let told = async {
             while let Some(session) = patiently(async || person.session(key).await).await
@@ -120,7 +120,7 @@ impl Story {
         tokio::join!(told, deleted);
     }
 
-    /// Asks a root whose turn was stopped to go on, here or in another process. It may have begun a turn by itself meanwhile,
+    /// Asks a root whose turn was stopped to go on, here or in another process. The root may already have begun a turn,
     /// because the runner has ended.
     pub(crate) async fn resumes(&self, person: &Runtime) {
         let Some(fault) = self.fault else { return };
@@ -142,7 +142,7 @@ impl Story {
     }
 }
 
-/// Whether there is a fork: in the beginning, a session has no checkpoint to fork from.
+/// Returns false if the session had no checkpoint to fork from yet.
 fn forked(forked: Result<Forked, RuntimeError>) -> Result<bool, RuntimeError> {
     match forked {
         Err(RuntimeError::NoCheckpoint { .. }) => Ok(false),

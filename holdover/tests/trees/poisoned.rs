@@ -1,5 +1,5 @@
-//! A page that kills every process that runs it, until it is given up. Another process dies where it gives the page up, or
-//! where it tells the clerk.
+//! A page that kills every process that runs it, until it is given up. One more process dies when it gives the page up,
+//! or when it tells the clerk.
 //!
 //! Requirements: C48, INV-30.
 
@@ -20,16 +20,16 @@ use crate::agent::{World, chief};
 use crate::story::{PATIENCE, patiently};
 use crate::told::results;
 
-/// Whoever died is succeeded soon.
+/// A short lease, so that a dead process is soon replaced.
 const LEASE: Duration = Duration::from_secs(2);
 
-/// How often somebody looks whether sessions have ended.
+/// The interval at which the test checks whether sessions have ended.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// So many processes die before a session is given up.
+/// The number of processes that die before a session is given up.
 const DEATHS: usize = 5;
 
-/// The writes about the page, in all processes: the commits of its runs, and what they tell the clerk.
+/// Counts the writes about the page in all processes: commits of its runs, and deliveries to the clerk.
 #[derive(Debug, Default)]
 struct Writes {
     page: Mutex<Option<[SessionKey; 2]>>,
@@ -37,7 +37,7 @@ struct Writes {
 }
 
 impl Writes {
-    /// The number of this write, from 1. None: it is another request.
+    /// The number of this write, from 1; `None` for any other request.
     fn number(&self, request: &Request) -> Option<usize> {
         let mut page = self.page.lock().unwrap();
         if let Request::Create(new) = request
@@ -54,7 +54,7 @@ impl Writes {
 }
 
 impl Writes {
-    /// Waits until nobody but the page is at work: who dies with it, again and again, is given up too.
+    /// Waits until only the page is active. A session that died together with the page each time would be given up too.
     async fn others_have_parked(&self, store: &Arc<dyn StateStore>) {
         let [page, _] = self.page.lock().unwrap().clone().unwrap();
         let all = SessionQuery::all(page.tenant.clone());
@@ -66,7 +66,7 @@ impl Writes {
     }
 }
 
-/// A store whose process dies at each of the first writes about the page, and at one later.
+/// A store whose process dies at each of the first `DEATHS` writes about the page, and at the write `later`.
 #[derive(Debug, Clone)]
 struct Deadly {
     writes: Arc<Writes>,
@@ -89,7 +89,8 @@ impl Layer for Deadly {
     }
 }
 
-/// The page is given up, told of, and left: at each of these writes a process more dies, or at none.
+/// Runs four stories. In three of them one more process dies: as the page is given up, as the clerk is told, or at the
+/// write after that.
 pub(crate) async fn tell(store: &Arc<dyn StateStore>) {
     join_all((DEATHS..=DEATHS + 3).map(|later| story(store, later))).await;
 }
@@ -141,7 +142,7 @@ async fn story(store: &Arc<dyn StateStore>, later: usize) {
     assert!(told.starts_with("engine.poisoned: "), "{later}: {told}");
 }
 
-/// The tree once each of its sessions has ended.
+/// Waits until every session of the tree has ended, and returns the tree.
 async fn rests(person: &Runtime, root: &SessionKey) -> Tree {
     loop {
         let tree = patiently(async || person.tree(root, true).await).await;

@@ -1,4 +1,4 @@
-//! One story: a process works on a tree and meets its fault, a person answers, another process goes on.
+//! One story: a process works on a tree and meets its fault, a person answers, and another process goes on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::dying::{Dying, Fault, Then};
 use crate::orders::Order;
 use crate::told::{Seen, Told};
 
-/// Whoever died is succeeded soon.
+/// A short lease, so that a dead process is soon replaced.
 const LEASE: Duration = Duration::from_secs(3);
 
-/// How long the person looks before the next answer.
+/// The time for which the person waits for an outcome before answering questions again.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A session that was handed over looks at its successor later than this.
+/// An alarm later than this is the hourly look of a session at its successor, and does not count as work.
 const LOOKS_AGAIN: Duration = Duration::from_secs(30);
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -49,7 +49,7 @@ impl Story {
         Runtime::new(store, Agents::new().with(chief(&self.world)), options)
     }
 
-    /// A worker of this tenant, until `stop`.
+    /// A worker for this story's tenant that runs until `stop` is cancelled.
     fn work(&self, store: Arc<dyn StateStore>, stop: &CancellationToken) -> JoinHandle<usize> {
         let options = WorkerOptions::default().tenant(Some(self.root.tenant.clone()));
         let poll = options.poll(Duration::from_millis(200));
@@ -93,12 +93,12 @@ impl Story {
         self.fault.and_then(Fault::order)
     }
 
-    /// A death has happened, or an order has reached somebody.
+    /// Returns true if the death has happened, or if the order has reached a session at work.
     fn fired(&self) -> bool {
         if self.order().is_some() { &self.dying.struck } else { &self.dying.reached }.is_cancelled()
     }
 
-    /// Another process takes over when the first is dead.
+    /// Replaces the first process by another when the first is dead.
     async fn dies(&self, first: JoinHandle<usize>, stop: &CancellationToken) {
         if self.before_the_end(&self.dying.died).await {
             first.abort();
@@ -106,7 +106,7 @@ impl Story {
         }
     }
 
-    /// Whether this happens before all is over.
+    /// Returns true if this happens before the story is over.
     pub(crate) async fn before_the_end(&self, token: &CancellationToken) -> bool {
         tokio::select! {
             biased;
@@ -115,7 +115,7 @@ impl Story {
         }
     }
 
-    /// A person answers at the root as soon as somebody asks, until the root has ended and all below it rests.
+    /// Answers approvals at the root as they are asked for, until the root has ended and every session rests.
     async fn ends(&self, person: &Runtime) {
         loop {
             let rests = patiently(async || if_there(person.wait_at_most(&self.root, LOOK).await)).await;
@@ -129,14 +129,14 @@ impl Story {
             let asks = patiently(async || if_there(person.pending(&self.root).await)).await;
             for asked in asks.into_iter().flatten() {
                 if asked.answered.is_none() && asked.call.kind == PendingKind::Approval {
-                    // It may have been taken in between.
+                    // The call may have ended in between.
                     let _ = person.approve(&self.root, asked.id(), "ann").await;
                 }
             }
         }
     }
 
-    /// Waits until every session has ended: nobody may be left waiting.
+    /// Waits until every session has ended; none may be left waiting.
     async fn rest(&self, person: &Runtime) {
         let goes_on = |session: &SessionSummary| {
             matches!(session.status, SessionStatus::Active | SessionStatus::Suspended)
@@ -193,7 +193,7 @@ impl Story {
     }
 }
 
-/// None: it is not there any more.
+/// Returns `None` if the session does not exist any more.
 pub(crate) fn if_there<T>(said: Result<T, RuntimeError>) -> Result<Option<T>, RuntimeError> {
     match said {
         Err(RuntimeError::NotFound { .. }) => Ok(None),
@@ -201,7 +201,7 @@ pub(crate) fn if_there<T>(said: Result<T, RuntimeError>) -> Result<Option<T>, Ru
     }
 }
 
-/// Asks again where the store says that it has too much to do.
+/// Repeats a request as long as the store says to retry it later.
 pub(crate) async fn patiently<T>(ask: impl AsyncFn() -> Result<T, RuntimeError>) -> T {
     loop {
         match ask().await {

@@ -6,10 +6,10 @@ use holdover::tools::CallId;
 use crate::dying::Fault;
 use crate::orders::Order;
 
-/// What both clerks answer if nobody stops them.
+/// The answer of both clerks if they are not stopped.
 const JOINED: &str = "[1] done: clerk did: alone\n[2] done: clerk did: with the page";
 
-/// The same if somebody stops the clerk that has a page, before or after its last words.
+/// The answers if the clerk with the page is stopped before or after its last words.
 const WITHOUT_CLERK: [&str; 2] = [
     "[1] done: clerk did: alone\n[2] failed: ended by user_abort",
     "[1] done: clerk did: alone\n[2] failed: ended by user_abort. It had said: clerk did: with the page",
@@ -27,7 +27,7 @@ pub(crate) struct Told {
     pub(crate) fired: bool,
     pub(crate) writes: usize,
     pub(crate) usage: Usage,
-    /// Every session: those of the tree first, each before its children.
+    /// Every session: first those of the tree, each before its children.
     pub(crate) seen: Vec<Seen>,
     pub(crate) owed: usize,
     pub(crate) counted: Vec<usize>,
@@ -35,13 +35,13 @@ pub(crate) struct Told {
 
 /// A session when a story is over.
 pub(crate) struct Seen {
-    /// The number of sessions above it in the tree; none for one that is in no tree.
+    /// The number of sessions above it in the tree; `None` for a session outside the tree.
     pub(crate) depth: Option<u32>,
     /// The call of its parent that began it.
     pub(crate) call: Option<CallId>,
     pub(crate) session: Session,
     pub(crate) messages: Vec<Message>,
-    /// How often its calls wrote.
+    /// The number of times that its calls wrote.
     pub(crate) written: usize,
 }
 
@@ -50,25 +50,25 @@ impl Seen {
         self.session.status == SessionStatus::Aborted
     }
 
-    /// Whether it was forked from the root, and not handed over by a child.
+    /// Returns true if the session was forked from the root, not handed over by a child.
     fn is_fork_of(&self, root: &Seen) -> bool {
         let from = self.session.labels.0.get(Labels::FORKED_FROM);
         from.is_some_and(|from| from == root.session.key.id.as_str())
     }
 
-    /// Its work has ended, and whoever waited for it was told.
+    /// Returns true if the session has run and rests as idle.
     fn has_ended(&self) -> bool {
         self.session.status == SessionStatus::Idle && self.session.epoch.0 > 0
     }
 
-    /// The tokens of its model, by what is durable. A session that took another over has that one's call in its transcript, and
-    /// paid for the extract instead.
+    /// The tokens that its model used, from its durable messages. An heir's transcript includes an answer of its
+    /// predecessor; that answer stands for the extract that the heir paid for.
     fn paid(&self) -> u64 {
         let said = self.messages.iter().filter(|message| matches!(message, Message::Assistant(_)));
         TOKENS * said.count() as u64
     }
 
-    /// Whether its call of this child was stopped.
+    /// Returns true if its call to this child was stopped.
     fn has_stopped(&self, child: &Seen) -> bool {
         self.messages.iter().any(|message| match message {
             Message::Tool(result) => {
@@ -82,7 +82,7 @@ impl Seen {
         })
     }
 
-    /// How its call that writes ended. None: it made none.
+    /// The status of its `write` call; `None` if it made none.
     fn write(&self) -> Option<ResultStatus> {
         self.messages.iter().find_map(|message| match message {
             Message::Tool(result) if result.tool == "write" => Some(result.status),
@@ -95,7 +95,7 @@ impl Seen {
         })
     }
 
-    /// How often it was told of the end of the runner's heir, by a result or a message.
+    /// The number of times that it was told of the end of the runner's heir, by a result or a message.
     fn told_of_runner(&self) -> usize {
         let told = self.messages.iter().filter_map(|message| match message {
             Message::Tool(result) => Some(result.content.as_str()),
@@ -116,27 +116,27 @@ impl Told {
         self.seen.iter().filter(move |seen| seen.depth == Some(depth))
     }
 
-    /// The order of its fault, whether it has reached somebody or not.
+    /// The order of its fault, even if it had no effect.
     pub(crate) fn given(&self) -> Option<Order> {
         self.fault.and_then(Fault::order).map(|(order, _)| order)
     }
 
-    /// The order that has reached somebody.
+    /// The order of its fault, if it reached a session at work.
     fn order(&self) -> Option<Order> {
         self.given().filter(|_| self.fired)
     }
 
-    /// Whether nobody can say if the page wrote.
+    /// Returns true if it is unknown whether the page wrote.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.at(2).any(|page| page.write() == Some(ResultStatus::InDoubt))
     }
 
-    /// Whether the root was told that its clerk was stopped.
+    /// Returns true if the root learned that its clerk was stopped.
     pub(crate) fn is_without_clerk(&self) -> bool {
         results(&self.root().messages).iter().any(|(_, content)| WITHOUT_CLERK.contains(&content.as_str()))
     }
 
-    /// The fault did what it may do, and no more.
+    /// Asserts that the fault had only the effects that it may have.
     pub(crate) fn check(&self) {
         match self.order() {
             None => {
@@ -162,13 +162,13 @@ impl Told {
                 self.check_clerk_stopped();
                 self.check_usage();
             }
-            // What it used is known to the root alone.
+            // The root no longer counts what the deleted clerk used.
             Some(Order::DeleteClerk) => self.check_clerk_stopped(),
         }
         self.check_rest();
     }
 
-    /// All is as if nothing had happened, but for what a death may do to effects.
+    /// Asserts that the story ended as if nothing had happened, except for calls in doubt after a death.
     fn check_whole(&self) {
         let fault = &self.fault;
         self.check_root(&[JOINED]);
@@ -180,13 +180,13 @@ impl Told {
         let page = self.at(2).next().unwrap();
         match page.write() {
             Some(ResultStatus::Done) => {}
-            // One run asked, one was answered: a third has taken over.
+            // The first run asked, and the second sent the call, so a third must have taken over.
             Some(ResultStatus::InDoubt) => assert!(page.session.epoch.0 >= 3, "{fault:?}: {}", page.written),
             other => panic!("{fault:?}: the call ended {other:?}"),
         }
     }
 
-    /// There is one fork, which nobody has woken: it has none of the children, and hears of none.
+    /// Asserts that there is one fork, which has not run, has none of the children, and got no message.
     fn check_fork(&self) {
         let forks: Vec<&Seen> = self.seen.iter().filter(|seen| seen.is_fork_of(self.root())).collect();
         let [fork] = forks.as_slice() else { panic!("{:?}: {} forks", self.fault, forks.len()) };
@@ -199,7 +199,7 @@ impl Told {
         assert_eq!((fork.depth, fork.session.unread), (None, 0), "{:?}: {:?}", self.fault, fork.session);
     }
 
-    /// The root has heard all. Of the others, some are gone, and those that are there have ended.
+    /// Asserts that the root has heard from all its children. Some of the other sessions are gone; the rest have ended.
     fn check_purged(&self) {
         let fault = &self.fault;
         self.check_root(&[JOINED]);
@@ -208,7 +208,7 @@ impl Told {
         assert_eq!(self.counted.len(), 1, "{fault:?}: {:?}", self.counted);
     }
 
-    /// The root has ended, and each of its calls was done once, whatever was stopped before.
+    /// Asserts that the root has ended, and that each of its calls was done once, whatever was stopped before.
     fn check_root(&self, joined: &[&str]) {
         let (fault, root) = (&self.fault, self.root());
         assert_eq!(root.session.status, SessionStatus::Idle, "{fault:?}");
@@ -230,7 +230,7 @@ impl Told {
         assert_eq!(told, 1, "{fault:?}: the root is told of the heir's end once: {:#?}", root.messages);
     }
 
-    /// The turn of the root was stopped, and what was stopped with it was done again.
+    /// Asserts that the root's turn was stopped, and that the calls stopped with it were made again.
     fn check_resumed(&self) {
         let fault = &self.fault;
         self.check_root(&[JOINED]);
@@ -244,7 +244,8 @@ impl Told {
         self.check_stopped(&self.seen[1..]);
     }
 
-    /// The clerk that has a page was stopped: the root was told so, and nothing goes on below the clerk.
+    /// Asserts that the root learned that the clerk with the page was stopped, and that no session below the root goes
+    /// on.
     fn check_clerk_stopped(&self) {
         let had_ended = !self.is_without_clerk();
         self.check_root(if had_ended { &[JOINED] } else { &WITHOUT_CLERK });
@@ -255,7 +256,7 @@ impl Told {
         }
     }
 
-    /// Nothing of these goes on, and nothing begins.
+    /// Asserts that these sessions have ended and that none of them goes on.
     fn check_stopped(&self, seen: &[Seen]) {
         for seen in seen {
             let ended = seen.is_aborted() || seen.has_ended();
@@ -263,13 +264,13 @@ impl Told {
         }
     }
 
-    /// Nobody waits, nobody is waited for, and effects came no more often than was promised.
+    /// Asserts that no answer is owed, every session rests, and effects happened no more often than promised.
     fn check_rest(&self) {
         let fault = &self.fault;
         assert_eq!(self.owed, 0, "{fault:?}: an answer is owed");
         for seen in &self.seen {
             let session = &seen.session;
-            // What is said to a session that was aborted is never read.
+            // An aborted session does not read what is delivered to it.
             let is_read = session.unread == 0 || seen.is_aborted();
             // A session that was handed over looks at its successor once an hour.
             let looks = machine_of(session).unwrap().is_some_and(|machine| !machine.successors.is_empty());
@@ -278,7 +279,7 @@ impl Told {
             let promised = match seen.write() {
                 Some(ResultStatus::Done) => 1..=1,
                 Some(ResultStatus::InDoubt) => 0..=1,
-                // It was stopped before it acted.
+                // The call was stopped before it acted.
                 Some(_) | None => 0..=0,
             };
             assert!(
@@ -287,13 +288,13 @@ impl Told {
                 seen.written
             );
         }
-        // An idempotent call is sent again by the run that takes over, under the same key.
+        // A run that takes over sends an idempotent call again, under the same key.
         let runs = self.seen.iter().map(|seen| seen.session.epoch.0).max().unwrap_or_default();
         assert!(self.counted.iter().all(|times| *times as u64 <= runs), "{fault:?}: {:?}", self.counted);
     }
 
-    /// What was used is counted once: that of the root, and of each child that has answered. A child that was stopped may have
-    /// answered before, or too late.
+    /// Asserts that usage is counted once: that of the root and of each child that has answered. A stopped child may
+    /// have answered before, or too late.
     fn check_usage(&self) {
         let of_clerk = matches!(self.order(), Some(Order::StopClerk | Order::AbortClerk));
         let (mut least, mut most) = (0, 0);
@@ -301,7 +302,7 @@ impl Told {
         for (seen, depth) in self.seen.iter().filter_map(|seen| Some((seen, seen.depth?))) {
             above.truncate(depth as usize);
             let is_counted = above.last().is_none_or(|(parent, is_counted)| {
-                // The clerk that was stopped has answered too.
+                // The clerk that was stopped has also answered.
                 let answered = seen.has_ended() || of_clerk && depth == 1;
                 *is_counted && answered && !parent.has_stopped(seen)
             });

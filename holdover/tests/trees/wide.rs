@@ -24,16 +24,16 @@ use crate::dying::{Dying, Fault, What};
 use crate::story::{PATIENCE, patiently};
 use crate::told::results;
 
-/// The number of points at which a process is killed; `HOLDOVER_KILLS` names another.
+/// The number of points at which a process is killed, unless `HOLDOVER_KILLS` sets another.
 const KILLS: usize = 4;
 
-/// A root that gives `count` tasks. Its children answer once all of them were asked, if they race.
+/// A root that gives `count` tasks. With a race, its children answer only once all of them have been asked.
 struct Root {
     count: usize,
     race: Option<Race>,
 }
 
-/// Holds all that have asked until `count` different sessions have; who asks again counts once.
+/// Holds all requests until `count` different sessions have made one. A repeated request counts once.
 struct Race {
     count: usize,
     asked: Mutex<HashSet<SessionKey>>,
@@ -93,7 +93,7 @@ fn process(store: Arc<dyn StateStore>, agent: &Arc<Agent>, lease: Duration) -> R
     Runtime::new(store, Agents::new().with(Arc::clone(agent)), options)
 }
 
-/// Every child is joined, once.
+/// Asserts that every child is joined once.
 async fn check(runtime: &Runtime, key: &SessionKey, count: usize) {
     let tree = patiently(async || runtime.tree(key, true).await).await;
     assert_eq!(tree.entries.len(), count + 1);
@@ -103,7 +103,7 @@ async fn check(runtime: &Runtime, key: &SessionKey, count: usize) {
     let results = results(&messages);
     let [(_, joined)] = &results[..] else { panic!("{results:?}") };
     assert_eq!(joined.lines().filter(|line| line.ends_with("done: x")).count(), count, "{joined}");
-    // Two calls of the root and one of each child, each of two tokens.
+    // Two model calls of the root and one of each child, with two tokens each.
     assert_eq!(tree.usage.tokens.total(), 2 * (count as u64 + 2), "each use counts once");
 }
 
@@ -117,14 +117,14 @@ async fn a_thousand_children_are_joined_wherever_their_process_is_killed() {
     stream::iter(stories).buffer_unordered(2).collect::<Vec<()>>().await;
 }
 
-/// Whoever died is succeeded soon.
+/// A short lease, so that a dead process is soon replaced.
 const MORTAL: Duration = Duration::from_secs(3);
-/// Nobody dies, and nobody is taken over.
+/// A long lease, so that no live process loses its sessions.
 const ALIVE: Duration = Duration::from_secs(60);
 
 const COUNT: usize = 1_000;
 
-/// A child is created, claimed, told, and at rest.
+/// The fewest writes of the story: each child is created, is claimed, answers its parent, and comes to rest.
 const WRITES_MIN: usize = 4 * COUNT;
 
 async fn killed_at(store: Arc<dyn StateStore>, at: usize) {
@@ -152,7 +152,7 @@ async fn killed_at(store: Arc<dyn StateStore>, at: usize) {
     check(&person, &key, COUNT).await;
 }
 
-/// 64 children end at once, each in a process of its own, and race for the last answer.
+/// Lets 64 children, each in a process of its own, end at once and race to give the last answer.
 pub(crate) async fn race(store: Arc<dyn StateStore>) {
     const RACERS: usize = 64;
     let agent = root(RACERS, true);

@@ -19,7 +19,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::{Fake, spec};
 
-/// Asks for one payment, then is done.
+/// An agent that asks for one payment and is then done, and its payment tool.
 fn payer(arguments: &'static str) -> (Arc<Agent>, Fake) {
     let tool = Fake::echo("pay");
     let model = Script::calling(vec![("pay", arguments)]);
@@ -33,7 +33,7 @@ async fn no_key_of_a_message_takes_the_key_of_an_answer() {
     let runtime = runtime(&store(), &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let entry = runtime.pending(&key).await.unwrap().remove(0);
-    // The id is shown to whoever may answer, and here it is the service's own key for the one answer.
+    // The id is visible to everyone who may answer. Here the service also uses it as its own key for the one answer.
     let shown = ItemKey::new(entry.id().as_str()).unwrap();
     let said = runtime.deliver(&key, Deliver::message("hello").once(shown.clone())).await.unwrap();
     assert_eq!(said, Delivered::Accepted);
@@ -143,8 +143,8 @@ async fn a_decision_says_who_decides_or_says_nothing_of_it() {
     runtime.approve(&key, &asked, Approval::default()).await.unwrap();
 }
 
-/// Whoever reads an encrypted store finds no answer by trying all there are, and a repeat is known all the same: also
-/// after the key was changed, and if it was written before the store was encrypted.
+/// A reader of an encrypted store cannot find an answer by trying all possible answers. A repeated answer is still
+/// recognised, even after the key was changed or if the answer was written before the store was encrypted.
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_not_found_from_its_key_and_a_repeat_of_it_is_known() {
     let model = Script::new(|request| match results(request).len() {

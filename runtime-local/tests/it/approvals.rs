@@ -49,7 +49,7 @@ async fn an_approval_from_another_process_lets_the_call_run_once() {
     assert_eq!(second.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(tool.calls().len(), 1);
     assert_eq!(only_result(&second, &key).await, (ResultStatus::Done, r#"{"n":7}"#.into()));
-    // A person who did not hear the answer says it again; another one is late.
+    // A person who missed the reply may repeat the answer; a different answer is too late.
     assert_eq!(second.approve(&key, &call, approval).await.unwrap(), Delivered::Duplicate);
     let late = second.deny(&key, &call, Denial::default()).await.unwrap_err();
     assert!(matches!(late, RuntimeError::NotPending { .. }), "{late}");
@@ -103,7 +103,7 @@ async fn c25_an_edit_is_judged_by_the_agent_as_it_is_now() {
     let before = of(Fake::echo("pay"));
     let store = store();
     let (key, _) = finish(runtime(&store, &before).execute(say(&before, "go")).await.unwrap()).await;
-    // Under the same name and version, a sum may be a word now.
+    // Under the same name and version, the tool now also accepts a word as the sum.
     let tool = Fake::echo("pay").parameters(json!({ "type": "object", "properties": { "n": {} } }));
     let now = of(tool.clone());
     let process = runtime(&store, &now);
@@ -259,7 +259,7 @@ async fn a_gate_that_cannot_say_yes_says_no() {
         let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
         let took = began.elapsed();
         assert!(took < Duration::from_secs(6), "{broken:?}: {took:?}");
-        // It is given its five seconds, and no more.
+        // A gate has five seconds to answer.
         assert!(!matches!(broken, Broken::Silent) || took >= Duration::from_secs(5), "{took:?}");
         assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Denied, "{broken:?}");
         assert_eq!(tool.calls(), [], "{broken:?}");
@@ -316,7 +316,7 @@ async fn an_approval_that_nobody_gives_times_out_by_itself() {
     let _worker = worker(&runtime, WorkerOptions::default());
     let done = runtime.events(&key, EventCursor::START, Follow::UntilRest);
     done.for_each(|entry| async move { drop(entry.unwrap()) }).await;
-    // At its minute, by a clock that nothing else moves; how often a worker looks is all that it may be late.
+    // After one minute on the virtual clock, plus at most the workers' polling interval.
     let took = began.elapsed();
     assert!((59..=62).contains(&took.as_secs()), "{took:?}");
     let session = runtime.session(&key).await.unwrap().unwrap();
@@ -386,7 +386,7 @@ async fn what_is_owed_is_listed_across_sessions_and_each_says_how_it_stands() {
         assert_eq!(error.kind(), RuntimeErrorKind::NotFound, "{error}");
     }
 
-    // A message has arrived that no run has taken up: what the last run left still stands.
+    // A message has arrived that no run has taken up, so the outcome of the last run still stands.
     let started = agentless(&store).start(say(&agent, "hello").served_elsewhere()).await.unwrap();
     let new = runtime.session(&started.key).await.unwrap().unwrap();
     assert_eq!(runtime.outcome(&new).unwrap(), None, "no turn yet");

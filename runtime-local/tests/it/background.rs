@@ -1,4 +1,4 @@
-//! Children in the background: they outlive the call that began them.
+//! Background children: they outlive the call that began them.
 //!
 //! Requirements: H21.
 
@@ -22,7 +22,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// The newest message that is neither the model's nor a result.
+/// The text of the newest user message.
 pub(crate) fn last_said(request: &ModelRequest) -> String {
     let text =
         |message: &Message| if let Message::User(said) = message { Some(said.text.clone()) } else { None };
@@ -47,8 +47,8 @@ pub(crate) fn begin(more: &str) -> String {
     format!(r#"{{"tasks":["dig"],"background":true{more}}}"#)
 }
 
-/// A parent whose model does what `does` says, and helpers that answer with their task, or wait for a person if the task
-/// is to write.
+/// A parent whose model answers with `does`. Its helpers finish their tasks at once; a helper whose task is "write"
+/// first waits for a person, and one whose task is "never" never answers.
 pub(crate) fn family(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> (Script, Arc<Agent>) {
     let model = Script::new(move |request| match is_child(request) {
         true if last_said(request) == "write" && results(request).is_empty() => {
@@ -71,7 +71,7 @@ pub(crate) fn family(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static
     (model, Arc::new(built.unwrap()))
 }
 
-/// A parent that begins a helper, and then says that it has.
+/// A parent that begins a helper and then says that it has done so.
 fn begins(arguments: &'static str) -> (Script, Arc<Agent>) {
     family(move |request| match results(request).is_empty() {
         true => Say::Calls(vec![("helper", arguments)]),
@@ -105,7 +105,7 @@ pub(crate) async fn status(runtime: &Runtime, key: &SessionKey) -> SessionStatus
     runtime.session(key).await.unwrap().unwrap().status
 }
 
-/// Whether the history of a session makes its state.
+/// Asserts that the session's history rebuilds its stored state.
 async fn agrees(runtime: &Runtime, key: &SessionKey) {
     let replay = runtime.replay(key).await.unwrap();
     assert!(replay.agrees(), "{key}: {replay:?}");
@@ -163,7 +163,7 @@ async fn the_end_of_a_quiet_child_waits_for_the_next_turn() {
     agrees(&runtime, &parent).await;
 }
 
-/// A parent that begins helpers with these arguments, and waits for them with those.
+/// A parent that begins helpers with `begun` and then waits for children with `awaited`.
 fn waits(begun: &'static str, awaited: &'static str) -> Arc<Agent> {
     let (_, agent) = family(move |request| match results(request).len() {
         0 => Say::Calls(vec![("helper", begun)]),
@@ -245,7 +245,7 @@ async fn who_waits_for_the_first_or_for_a_time_leaves_the_others_running() {
         let standing: Vec<_> =
             runtime.children(&parent).await.unwrap().iter().map(|child| child.standing).collect();
         assert_eq!(standing, [ChildStanding::Done, ChildStanding::Waits]);
-        // The approval that it waits for is found, and given, at the root.
+        // The pending approval of the child is listed at the root, and can be given there.
         let pending = runtime.pending(&parent).await.unwrap();
         assert_eq!(pending.len(), 1);
         runtime.approve(&parent, pending[0].id(), "ann").await.unwrap();

@@ -1,4 +1,4 @@
-//! Tasks of children in the background: each is told of once, and nobody waits for what is not awaited.
+//! Tasks of background children: each is reported once, and only awaited children are waited for.
 //!
 //! Requirements: H21.
 
@@ -16,7 +16,7 @@ use crate::bench::{agent, asking_for, completes, finish, runtime, say, store, to
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A parent that begins a child, and once that has ended makes these calls about it, after a while.
+/// A parent that begins a child and, after ten more seconds, makes these calls about it.
 fn sends_late(calls: &'static [(&'static str, &'static str)]) -> Arc<Agent> {
     let (_, agent) = family(move |request| match (results(request).len(), results(request).first()) {
         (0, _) => call("helper", begin("")),

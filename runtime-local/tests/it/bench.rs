@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::script::Script;
 
-/// The store's clock is tokio's, so that paused time moves both.
+/// A clock that follows tokio's clock, so that pausing tokio's time pauses the store's time too.
 struct Virtual {
     began: Instant,
     _watch: Watch,
@@ -36,7 +36,7 @@ impl Clock for Virtual {
     }
 }
 
-/// The clock of a store that was made at `began`.
+/// The time on the clock of a store that was made at `began`.
 pub(crate) fn store_now(began: Instant) -> Timestamp {
     Timestamp::from_ms(1_000_000).after(began.elapsed())
 }
@@ -45,11 +45,11 @@ pub(crate) fn store() -> MemoryStore {
     MemoryStore::with(Virtual { began: Instant::now(), _watch: Watch::begin() }, Limits::default())
 }
 
-/// So long a test may use a store, in real time. Virtual time passes for ever where nothing comes that a test waits for:
-/// a test that is not over by then ends with all of its program, and says which one it was.
+/// The longest real time for which a test may use a store. Virtual time would run on for ever if an awaited event never
+/// came. A test that exceeds this limit ends the whole test program, which prints the test's name.
 const REAL_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Ends the program if it is not dropped in time.
+/// Ends the program unless it is dropped within `REAL_TIME_MAX`.
 pub(crate) struct Watch(#[expect(dead_code, reason = "dropping it says that the test is over")] Sender<()>);
 
 impl Watch {
@@ -58,7 +58,7 @@ impl Watch {
         let test = thread::current().name().unwrap_or("a test").to_owned();
         thread::spawn(move || {
             if waits.recv_timeout(REAL_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
-                // Not by `eprintln`: the output of a test is kept until it is over.
+                // `eprintln` would not do: the output of a test is kept back until the test is over.
                 let _ = writeln!(
                     stderr(),
                     "{test}: not over after {REAL_TIME_MAX:?}: what it waits for does not come"
@@ -77,7 +77,7 @@ impl Layer for Watch {
     }
 }
 
-/// A store in a file, in real time, with the same bound.
+/// A store in a file, in real time, with the same time limit.
 pub(crate) async fn file_store(file: impl AsRef<Path>) -> Layered<SqliteStore, Watch> {
     let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
     Layered::new(store, Watch::begin())
@@ -87,13 +87,13 @@ pub(crate) fn options() -> RuntimeOptions {
     RuntimeOptions::default().effects_override(Some("memory".into()))
 }
 
-/// A runtime that finds this agent.
+/// A runtime that knows this agent.
 pub(crate) fn runtime(store: &(impl StateStore + Clone), agent: &Arc<Agent>) -> Runtime {
     let agents = Agents::new().with(Arc::clone(agent));
     Runtime::new(Arc::new(store.clone()), Arc::new(agents), options())
 }
 
-/// A runtime that finds no agent.
+/// A runtime that knows no agent.
 pub(crate) fn agentless(store: &(impl StateStore + Clone)) -> Runtime {
     Runtime::new(Arc::new(store.clone()), Arc::new(Agents::new()), options())
 }
@@ -114,7 +114,7 @@ pub(crate) fn say(agent: &Arc<Agent>, text: &str) -> Execute {
     Execute::new(tenant(), Arc::clone(agent), text)
 }
 
-/// Runs to the end of what goes by itself.
+/// Waits for the outcome of a turn: its end, or the input from outside that it needs.
 pub(crate) async fn finish(run: RunHandle) -> (SessionKey, RunOutcome) {
     let key = run.key().clone();
     (key, run.outcome().await.unwrap())
@@ -149,14 +149,14 @@ pub(crate) async fn only_result(runtime: &Runtime, key: &SessionKey) -> (ResultS
     (result.status, result.content)
 }
 
-/// What the one call that waits is answered under.
+/// The id of the only pending call of the session.
 pub(crate) async fn only_pending(runtime: &Runtime, key: &SessionKey) -> PendingId {
     let pending = runtime.pending(key).await.unwrap();
     assert_eq!(pending.len(), 1, "{pending:?}");
     pending[0].id().clone()
 }
 
-/// A worker in a task of its own, until the token is dropped.
+/// Runs a worker in its own task until the returned guard is dropped.
 pub(crate) fn worker(runtime: &Runtime, options: WorkerOptions) -> tokio_util::sync::DropGuard {
     let stop = CancellationToken::new();
     let worker = Worker::new(runtime.clone(), options);
@@ -167,7 +167,7 @@ pub(crate) fn worker(runtime: &Runtime, options: WorkerOptions) -> tokio_util::s
     stop.drop_guard()
 }
 
-/// Lets everything happen that needs no time.
+/// Lets everything happen that needs no time to pass.
 pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }

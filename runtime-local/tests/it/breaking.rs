@@ -1,4 +1,4 @@
-//! A breaker that all processes on a store share: what one learns of a model, the others know.
+//! The circuit breaker that all processes on a store share: all of them know what one has learned about a model.
 //!
 //! Requirements: C53, U10.
 
@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep};
 use crate::bench::{agent, finish, options, runtime, say, store, worker};
 use crate::script::{Say, Script};
 
-/// A provider that can be out, and how often it was asked.
+/// A provider that can be out. It counts how often it is asked.
 #[derive(Clone, Default)]
 struct Provider {
     out: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ impl Provider {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// It takes a second to answer.
+    /// A model that takes a second to answer, or fails at once if the provider is out.
     fn model(&self) -> Script {
         let provider = self.clone();
         Script::new(move |_| {
@@ -61,14 +61,14 @@ impl Provider {
         })
     }
 
-    /// An agent that asks it, and asks it once if it fails.
+    /// An agent that asks the provider's model once per step and does not retry.
     fn agent(&self) -> Arc<Agent> {
         let agent = agent(&self.model()).retries(Retries::none()).breaker(BreakerRules::default());
         Arc::new(agent.build().unwrap())
     }
 }
 
-/// How a turn ends that is begun now.
+/// Runs a new turn and returns its error code, or `completed`.
 async fn ends(runtime: &Runtime, agent: &Arc<Agent>) -> String {
     let (_, outcome) = finish(runtime.execute(say(agent, "go")).await.unwrap()).await;
     let RunOutcome::Ended(ending) = outcome else { panic!("the turn ends: {outcome:?}") };
@@ -80,7 +80,7 @@ async fn records(runtime: &Runtime) -> usize {
     runtime.store().list_sessions(&query).await.unwrap().items.len()
 }
 
-/// Five failures: the breaker is open.
+/// Opens the breaker by five failures in a row.
 async fn open(runtimes: &[&Runtime], agent: &Arc<Agent>) {
     for round in 0..5 {
         assert_eq!(ends(runtimes[round % runtimes.len()], agent).await, "model.provider");
@@ -95,7 +95,7 @@ async fn u10_what_sessions_of_two_processes_found_out_a_third_process_knows() {
     let [one, two, three] = [(); 3].map(|()| runtime(&store, &agent));
     open(&[&one, &two], &agent).await;
     assert_eq!(ends(&three, &agent).await, "model.circuit_open");
-    // Who read it before it opened knows a second later.
+    // Processes that read the breaker before it opened learn of it a second later.
     sleep(Duration::from_secs(1)).await;
     assert_eq!(ends(&one, &agent).await, "model.circuit_open");
     assert_eq!(ends(&two, &agent).await, "model.circuit_open");
@@ -117,7 +117,7 @@ async fn u10_one_of_all_probes_and_its_answer_lets_all_through() {
     assert_eq!(ended[0], "completed", "the probe");
     assert!(ended[1..].iter().all(|end| end == "model.circuit_open"), "{ended:?}");
     assert_eq!(provider.asked(), 6);
-    // Its breaker is closed, and nothing is left of it.
+    // The breaker is closed, and its record is deleted.
     assert_eq!(records(&one).await, 0);
     sleep(Duration::from_secs(1)).await;
     for runtime in [&one, &two] {
@@ -234,7 +234,7 @@ async fn u10_a_turn_that_is_stopped_tells_nothing_and_a_stopped_probe_is_followe
     assert_eq!(ends(&process, &own).await, "model.provider", "four failures and none, no fifth");
     assert_eq!(ends(&process, &own).await, "model.circuit_open");
     sleep(Duration::from_secs(31)).await;
-    // As the probe.
+    // This turn is the probe.
     stopped().await;
     provider.is_back();
     assert_eq!(ends(&process, &own).await, "model.circuit_open");
@@ -261,7 +261,7 @@ async fn c53_a_model_that_is_held_is_followed_by_the_next_at_once() {
     assert_eq!(provider.asked(), 5);
 }
 
-/// A model of another name.
+/// A model with another name.
 struct Spare;
 
 #[async_trait]
@@ -293,12 +293,12 @@ async fn u10_a_provider_that_refuses_lives() {
     assert_eq!(ends(&process, &agent).await, "model.provider", "the count began anew");
 }
 
-/// Where its breaker is kept.
+/// The key of the record that holds the breaker of `test:script`.
 fn key() -> SessionKey {
     SessionKey::new(TenantId::new(BREAKER_TENANT).unwrap(), "breaker test:script".parse().unwrap())
 }
 
-/// The claim of one who is never heard of again.
+/// A claim by a worker that dies at once.
 fn dying() -> ClaimOne {
     ClaimOne {
         run: RunId::new("dies").unwrap(),
@@ -318,9 +318,9 @@ async fn u10_who_dies_while_he_writes_a_breaker_holds_nobody_up() {
     assert_eq!(ends(&process, &agent).await, "model.provider");
     let claimed = store.claim_session(&key(), dying()).await.unwrap();
     assert!(matches!(claimed, ClaimOutcome::Claimed(_)), "{claimed:?}");
-    // This one is not counted, and its turn ends as it would.
+    // This failure is not counted, and its turn ends as usual.
     assert_eq!(ends(&process, &agent).await, "model.provider");
-    // The store wants a worker for it, and no worker takes it for a session of its own.
+    // The record's lease has ended, so the store offers it to workers. No worker may take it for a session.
     sleep(Duration::from_secs(3)).await;
     let _worker = worker(&process, WorkerOptions::default());
     sleep(Duration::from_secs(60)).await;
@@ -352,14 +352,14 @@ async fn u10_a_breaker_whose_key_is_missing_is_left_as_it_is() {
     assert!(after.epoch > before.epoch, "it was to be written");
     assert_eq!((after.state, after.status), (before.state, SessionStatus::Idle));
     assert!(after.alarm.is_none(), "{:?}", after.alarm);
-    // Those who can read it go on counting.
+    // Processes that can read the record go on counting.
     for _ in 0..2 {
         assert_eq!(ends(&able, &agent).await, "model.provider");
     }
     assert_eq!(ends(&able, &agent).await, "model.circuit_open");
 }
 
-/// Where breakers are kept is away.
+/// A layer that makes all breaker records unavailable.
 #[derive(Default)]
 struct Away {
     fired: AtomicU32,

@@ -1,4 +1,4 @@
-//! The system prompt of a model: mode, identity, skills, instructions, or a caller's prompt.
+//! The system prompt that a model gets: mode, identity, skills, instructions, or a caller's prompt.
 //!
 //! Requirements: A36, A37, B15, C12, C13, C14.
 
@@ -23,7 +23,7 @@ use crate::bench::{agent, completes, finish, only_result, runtime, say, store};
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// One skill, which can or cannot be read.
+/// A set with one skill, which cannot be read if it is broken.
 struct Shelf {
     broken: bool,
 }
@@ -137,7 +137,7 @@ async fn b15_the_model_of_a_mode_costs_what_it_costs_and_is_stored_only_if_it_is
     runtime.set_mode(&key, Mode::Agent).await.unwrap();
     let run = runtime.execute(say(&agent, "act").in_session(key.id.clone())).await.unwrap();
     completes(run).await;
-    // A token read and a token written, twice.
+    // One token read and one token written, in each of two turns.
     let machine = machine_of(&runtime.session(&key).await.unwrap().unwrap()).unwrap().unwrap();
     assert_eq!(machine.usage.cost_microusd, 10 + 2);
 }
@@ -151,7 +151,7 @@ async fn c14_a_callers_prompt_replaces_the_whole_of_the_agents_and_skills_are_th
     let run = first.execute(say(&agent, "hello").system_prompt("You are a parrot.")).await.unwrap();
     let key = completes(run).await;
     assert_eq!(only_result(&first, &key).await, (ResultStatus::Done, "{}".into()));
-    // It stays, also where another process reads it from the store.
+    // The prompt stays, even when another process reads the session from the store.
     let other = runtime(&store, &agent);
     completes(other.execute(say(&agent, "again").in_session(key.id.clone())).await.unwrap()).await;
     for request in model.asked() {

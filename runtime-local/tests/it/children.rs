@@ -22,7 +22,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// Whether this is the request of a child: a child is asked nothing but its task.
+/// Returns the task of a child's request; `None` for a request of the parent.
 fn task(request: &ModelRequest) -> Option<String> {
     request.system.contains("You help.").then(|| {
         let holdover_core::message::Message::User(said) = &*request.messages[0] else { panic!("a task") };
@@ -34,7 +34,7 @@ fn helper() -> SubAgent {
     SubAgent::new("helper", "Does one thing.").instructions("You help.")
 }
 
-/// A parent that gives these tasks, and children that do what `does` says.
+/// A parent that gives the tasks in `arguments`, and children whose model answers with `does`.
 fn family(
     arguments: &'static str,
     does: impl Fn(&str, &ModelRequest) -> Say + Send + Sync + 'static,
@@ -48,7 +48,7 @@ fn family(
     (model, Arc::new(built))
 }
 
-/// Runs a new session until its run has ended; its children have not begun then.
+/// Runs a new session until its first run has ended. Its children have not begun by then.
 async fn parks(runtime: &Runtime, agent: &Arc<Agent>) -> (SessionKey, RunOutcome) {
     let mut run = runtime.execute(say(agent, "go")).await.unwrap();
     let outcome = run.first_outcome().await.unwrap().unwrap();
@@ -70,7 +70,7 @@ async fn rests(runtime: &Runtime, key: &SessionKey) -> SessionStatus {
     }
 }
 
-/// The children of the one call that waits, in the order of their tasks.
+/// The sessions of the first `count` children of the only pending call, in the order of their tasks.
 async fn children(runtime: &Runtime, parent: &SessionKey, count: u32) -> Vec<SessionKey> {
     let pending = only_pending(runtime, parent).await;
     let names = (0..count).map(|index| ChildNames::of(&pending, index).unwrap().id);
@@ -348,7 +348,7 @@ fn sub_agents_lie_three_deep_at_most_and_have_tools_of_their_parent_alone() {
     let unknown = helper().tools(["write".parse().unwrap()]);
     let refused = agent(&model).sub_agent(unknown).build().unwrap_err();
     assert!(matches!(refused, AgentError::UnknownTool { .. }), "{refused}");
-    // A sub-agent beside it is no tool that it could use.
+    // Another sub-agent of the parent is not a tool that the helper may use.
     let beside = helper().tools(["a".parse().unwrap()]);
     let refused = agent(&model).sub_agent(nested("a", None)).sub_agent(beside).build().unwrap_err();
     assert_eq!(refused.to_string(), r#"agent "tester>helper": sub_agent tools: there is no tool a"#);

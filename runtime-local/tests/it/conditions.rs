@@ -30,7 +30,7 @@ struct Payment {
     euros: u32,
 }
 
-/// What was paid, payment by payment.
+/// The sums paid, in the order of the payments.
 type Paid = Arc<Mutex<Vec<u32>>>;
 
 fn sums(paid: &Paid) -> Vec<u32> {
@@ -46,7 +46,7 @@ fn pay(paid: &Paid) -> FunctionTool<Payment> {
     .ask_if(|payment| (payment.euros > 100).then(|| format!("{} euros are a lot", payment.euros)))
 }
 
-/// A treasurer who pays these sums at once.
+/// An agent that asks to pay these sums in one step.
 fn treasurer(euros: &[u32], paid: &Paid) -> AgentBuilder {
     let calls: Vec<String> = euros.iter().map(|euros| json!({ "euros": euros }).to_string()).collect();
     let calls = calls.into_iter().map(|arguments| ("pay", &*arguments.leak())).collect();
@@ -68,7 +68,7 @@ fn asks(tool: &str, terms: ApprovalTerms) -> RuleGate {
 #[tokio::test(start_paused = true)]
 async fn a_call_for_which_its_tool_has_a_reason_waits_for_a_person_who_is_told_it() {
     let paid = Paid::default();
-    // No gate lifts the condition.
+    // No gate can lift the tool's condition.
     let gate = RuleGate::default().mode(PermissionMode::Full);
     let (agent, _, runtime) = build(treasurer(&[100, 500], &paid).gate(gate));
     let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
@@ -92,7 +92,7 @@ async fn the_condition_holds_in_every_process_that_has_the_agent_and_an_approval
     let (key, _) = finish(first.execute(say(&agent, "go")).await.unwrap()).await;
     drop(first);
 
-    // Who approves may know nothing of the agent.
+    // The approving process need not know the agent.
     let front = agentless(&store);
     let asked = only_pending(&front, &key).await;
     front.approve(&key, &asked, Approval::by("ann")).await.unwrap();
@@ -104,14 +104,14 @@ async fn the_condition_holds_in_every_process_that_has_the_agent_and_an_approval
 
 #[tokio::test(start_paused = true)]
 async fn of_the_word_of_the_tool_and_that_of_the_gate_the_stricter_counts() {
-    // A denial denies.
+    // A denial by the gate wins over the tool's question.
     let paid = Paid::default();
     let gate = RuleGate::new(vec![ApprovalRule::new("pay", RuleAction::Deny)]);
     let (agent, _, runtime) = build(treasurer(&[500], &paid).gate(gate));
     let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Denied);
 
-    // Two approvals are more than one, and people are told both reasons.
+    // The gate asks for two approvals, so two are needed. The prompt gives both reasons.
     let two = Approvers::of(Vec::<String>::new(), 2);
     let two = ApprovalTerms::default().approvers(two);
     let (agent, _, runtime) = build(treasurer(&[500], &paid).gate(asks("pay", two)));
@@ -122,7 +122,7 @@ async fn of_the_word_of_the_tool_and_that_of_the_gate_the_stricter_counts() {
     assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
     assert_eq!(sums(&paid), [0; 0], "one is not enough");
 
-    // The other one edits it: who approved the old sum is asked again, with the reason of the new one.
+    // The second person edits the sum: whoever approved the old sum is asked again, with the reason for the new one.
     let more = Approval::by("bob").editing(r#"{"euros":600}"#);
     runtime.approve(&key, asked.id(), more).await.unwrap();
     assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
@@ -177,7 +177,7 @@ async fn a_condition_that_panics_denies() {
     assert_eq!(sums(&paid), [0; 0]);
 }
 
-/// Asks for a payment, and takes its time to end the answer.
+/// A model that asks for a payment, and takes a second before each event of its answer.
 struct Slow;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! A hook of the embedding program corrects the course of a turn.
+//! A hook that corrects the course of a turn.
 //!
 //! Requirements: B14, B21.
 
@@ -12,7 +12,7 @@ use holdover_core::message::Message;
 use crate::bench::{agent, completes, runtime, say, store, transcript};
 use crate::script::{Say, Script};
 
-/// Sees to it that an answer says where it is from.
+/// A hook that makes the model name its source if an answer does not.
 struct Sources;
 
 #[async_trait]

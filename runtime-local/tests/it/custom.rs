@@ -19,7 +19,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// Remembers its `n`, and says what was remembered when its step began.
+/// A tool that stores its `n` and returns the custom state as it was when the step began.
 fn remember(name: &str) -> Fake {
     Fake::new(name, |call| async move {
         let n = call.arguments["n"].clone();
@@ -32,7 +32,7 @@ fn rules(schema: Value) -> StateRules {
     StateRules { schema: Some(schema), ..StateRules::default() }
 }
 
-/// Two at once, then one that is refused, then one beside a call that asks a person.
+/// An agent that makes two calls at once, then one that the schema refuses, then one beside a call that needs approval.
 fn clerk() -> Arc<Agent> {
     let model = Script::new(|request| match results(request).len() {
         0 => Say::Calls(vec![("note", r#"{"n":1}"#), ("look", r#"{"n":2}"#)]),
@@ -52,7 +52,7 @@ async fn h18_tools_read_and_change_the_state_of_their_session_and_forks_have_tha
     let runtime = runtime(&store, &agent);
     let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
-    // Another process reads it, without the agent; what the open step changes is not done.
+    // Another process, without the agent, reads the state. Changes of the open step are not in it yet.
     let elsewhere = agentless(&store);
     let remembered = || async { elsewhere.custom_state(&key).await.unwrap().to_value() };
     assert_eq!(remembered().await, json!({ "all": [1, 2], "last": 2 }));

@@ -1,6 +1,6 @@
 //! Repeatable randomness.
 
-/// Numbers that look random and are not.
+/// Numbers that look random but follow from the seed.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {

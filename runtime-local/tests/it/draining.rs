@@ -1,4 +1,4 @@
-//! A worker that is told to stop leaves its sessions to others, in good order.
+//! A worker that is asked to stop hands its sessions over to others in good order.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::script::{Say, Script};
 use crate::stub_store::{LATE, stumbling};
 use crate::tools::Fake;
 
-/// A tool that takes longer than half of the time that a worker is given, and is sent at most once.
+/// An at-most-once tool that takes 22 s, more than half of a worker's default shutdown grace.
 fn slow(name: &str) -> Fake {
     Fake::new(name, |_| async {
         tokio::time::sleep(Duration::from_secs(22)).await;
@@ -28,7 +28,7 @@ fn slow(name: &str) -> Fake {
     .serial()
 }
 
-/// Two calls in a row, then a third in a step of its own.
+/// An agent that makes two calls in one step, then a third in the next.
 fn paying(tool: &Fake) -> Arc<Agent> {
     let model = Script::new(|request| match crate::script::results(request).len() {
         0 => Say::Calls(vec![("pay", "{}"), ("pay", "{}")]),
@@ -38,7 +38,7 @@ fn paying(tool: &Fake) -> Arc<Agent> {
     Arc::new(agent(&model).tool(tool.clone()).build().unwrap())
 }
 
-/// Told to stop once the tool has been called.
+/// Starts the worker, and asks it to stop once the tool has been called.
 async fn told(worker: Worker, tool: &Fake) -> JoinHandle<usize> {
     let stop = CancellationToken::new();
     let working = worker.spawn(stop.clone());
@@ -105,7 +105,7 @@ async fn how_far_runs_go_on_is_an_option() {
     }
 }
 
-/// Returns once the tool has been called so often.
+/// Waits until the tool has been called `times` times.
 async fn called(tool: &Fake, times: usize) {
     while tool.calls().len() < times {
         settle().await;
@@ -118,7 +118,7 @@ async fn a_program_tells_all_that_it_runs_itself_to_leave() {
     let agent = paying(&tool);
     let store = store();
     let (first, second) = (runtime(&store, &agent), runtime(&store, &agent));
-    // One that it began, one that somebody waits for here, and one of a worker.
+    // Three runs: one begun by `execute`, one that a waiter runs here, and one of a worker.
     let begun = first.execute(say(&agent, "go")).await.unwrap();
     let mut keys = vec![begun.key().clone()];
     keys.push(first.start(say(&agent, "go")).await.unwrap().key);
@@ -144,7 +144,7 @@ async fn a_program_tells_all_that_it_runs_itself_to_leave() {
         assert!(left.alarm.is_some_and(|alarm| alarm <= first.now()), "due at once: {:?}", left.alarm);
         assert!(first.wait(key).await.is_ok(), "who waits here is told how it stands");
     }
-    // What is said now is left to others, too.
+    // A message that arrives after the drain is left to other processes.
     let late = first.execute(say(&agent, "go")).await.unwrap();
     keys.push(late.key().clone());
     assert_eq!(late.outcome().await.unwrap().kind(), OutcomeKind::Released);
@@ -170,7 +170,7 @@ async fn runs_that_do_not_leave_in_time_are_dropped_and_counted() {
     assert_eq!(first.drain(Drain::Calls, Duration::from_secs(1)).await, 0, "none is left");
 }
 
-/// The commit that carries the intents of a first step; the one before it begins the turn.
+/// The number of the commit that carries the intents of the first step. The commit before it begins the turn.
 const INTENTS: u32 = 2;
 
 #[tokio::test(start_paused = true)]
@@ -185,7 +185,7 @@ async fn a_call_that_waits_for_the_lease_is_not_sent_once_nothing_starts_any_mor
     let run = first.execute(say(&agent, "go")).await.unwrap();
     let key = run.key().clone();
     run.detach();
-    // Its mark is written, and the lease has ended meanwhile.
+    // The intent of the call is written, and the lease has ended meanwhile.
     sleep(LATE + Duration::from_secs(1)).await;
     assert_eq!(first.drain(Drain::Calls, Duration::from_secs(100)).await, 0);
     assert!(store.layer().fired() >= 2);

@@ -37,12 +37,12 @@ use crate::tools::spec;
 
 type Piece = Result<ModelEvent, ModelError>;
 
-/// A model that says what a test tells it to, piece by piece. What it is not told it answers with `done`.
+/// A model that answers what the test dictates, piece by piece. A request without a dictated answer gets `done`.
 #[derive(Clone, Default)]
 struct Dictated(Arc<Mutex<VecDeque<UnboundedReceiver<Piece>>>>);
 
 impl Dictated {
-    /// One more answer.
+    /// Adds one more answer, to be written with the returned pen.
     fn answer(&self) -> Pen {
         let (tells, told) = unbounded_channel();
         self.0.lock().unwrap().push_back(told);
@@ -50,7 +50,7 @@ impl Dictated {
     }
 }
 
-/// What an answer is written with.
+/// The handle with which a test writes one answer.
 struct Pen(UnboundedSender<Piece>);
 
 fn finished(parts: Vec<AnswerPart>, stop: StopReason) -> ModelEvent {
@@ -58,7 +58,7 @@ fn finished(parts: Vec<AnswerPart>, stop: StopReason) -> ModelEvent {
 }
 
 impl Pen {
-    /// The calls are written, and the answer goes on.
+    /// Announces that these calls are written; the answer goes on.
     fn writes(&self, calls: &[(&str, &str)]) {
         for (index, (tool, arguments)) in calls.iter().enumerate() {
             let (tool, arguments) = ((*tool).to_owned(), (*arguments).to_owned());
@@ -66,7 +66,7 @@ impl Pen {
         }
     }
 
-    /// The answer ends with these calls.
+    /// Ends the answer with these calls.
     fn asks_for(self, calls: &[(&str, &str)]) {
         let part = |(tool, arguments): &(&str, &str)| AnswerPart::Call {
             tool: (*tool).to_owned(),
@@ -102,7 +102,7 @@ impl Model for Dictated {
     }
 }
 
-/// What happened, in order.
+/// The log of what happened, in order.
 #[derive(Clone)]
 struct Log(watch::Sender<Vec<String>>);
 
@@ -123,7 +123,7 @@ impl Log {
         self.all().iter().filter(|noted| *noted == word).count()
     }
 
-    /// When this has happened so many times.
+    /// Waits until `word` has been noted `times` times.
     async fn until(&self, times: usize, word: &str) {
         let mut all = self.0.subscribe();
         let happened = all.wait_for(|all| all.iter().filter(|noted| *noted == word).count() >= times);
@@ -132,7 +132,7 @@ impl Log {
     }
 }
 
-/// A tool that notes what it does, and comes back when it may.
+/// A tool that logs what it does, and returns only when the test permits it.
 #[derive(Clone)]
 struct Watched {
     spec: ToolSpec,
@@ -142,7 +142,7 @@ struct Watched {
     may_clean_up: Arc<Semaphore>,
 }
 
-/// Notes that a call was dropped in the middle.
+/// Logs that a call was dropped before it ended.
 struct Middle<'t>(Option<&'t Watched>);
 
 impl Drop for Middle<'_> {
@@ -161,7 +161,7 @@ impl Watched {
         Self { spec, access, log: log.clone(), may_end, may_clean_up }
     }
 
-    /// Its calls are cleaned up after one by one, [when they may](Self::cleans_up).
+    /// Makes cleanups wait: each needs one [permit](Self::cleans_up).
     fn slow_to_clean_up(self) -> Self {
         Self { may_clean_up: Arc::new(Semaphore::new(0)), ..self }
     }
@@ -174,7 +174,7 @@ impl Watched {
         self.log.note(format!("{} {what}", self.spec.name));
     }
 
-    /// One more call may end.
+    /// Lets one more call end.
     fn ends(&self) {
         self.may_end.add_permits(1);
     }
@@ -210,7 +210,7 @@ impl Tool for Watched {
     }
 }
 
-/// What is freed when a turn ends.
+/// A provisioner that logs its teardown.
 struct Room(Log);
 
 #[async_trait]
@@ -251,7 +251,7 @@ async fn a40_a_read_runs_before_the_answer_is_whole_and_only_once_and_results_co
     peep.ends();
     log.until(1, "peep cleaned up").await;
     assert_eq!(transcript(&runtime, run.key()).await.len(), 1, "nothing of it is stored");
-    // One result is there by now, and the other is on its way.
+    // By now one read has ended, and the other is still running.
     pen.asks_for(&both);
     settle().await;
     assert_eq!(log.count("look ends"), 0);
@@ -354,11 +354,11 @@ async fn a40_nothing_is_sent_beside_what_is_left_of_a_read_that_was_begun_in_vai
     broken.fails(ModelErrorKind::Malformed);
     log.until(1, "look dropped").await;
     tokio::time::sleep(Duration::from_millis(20)).await;
-    // The model is asked again, and writes the same: its call has the same name.
+    // The model is asked again and writes the same call, which gets the same id.
     pen.writes(&[LOOK]);
     settle().await;
     assert_eq!(log.all(), ["look begins", "look dropped"], "what is left of the first is not put away");
-    // It thinks better of it, and asks for something that changes what the first has read.
+    // The model changes its mind, and asks for a call that changes what the first one has read.
     pen.asks_for(&[("put", "{}")]);
     settle().await;
     assert_eq!(log.count("put begins"), 0);
@@ -388,7 +388,7 @@ async fn a40_a_call_that_is_stopped_while_something_is_left_of_a_read_is_not_sen
     log.until(1, "look dropped").await;
     settle().await;
     runtime.interrupt(run.key(), "enough").await.unwrap();
-    // Within the time that it may take to clean up.
+    // Still within the time limit for cleanup.
     tokio::time::sleep(Duration::from_secs(2)).await;
     look.cleans_up();
     let (key, outcome) = finish(run).await;
@@ -416,7 +416,7 @@ async fn a40_what_was_begun_for_an_answer_that_is_stopped_is_put_away_before_the
     assert_eq!(tool_results(&runtime, &key).await, []);
 }
 
-/// A gate that looks something up.
+/// A gate of the program that allows every call.
 struct Elsewhere;
 
 #[async_trait]
@@ -426,7 +426,7 @@ impl PolicyGate for Elsewhere {
     }
 }
 
-/// A hook that lets everything pass, and notes what it is told of results.
+/// A hook that allows every call, and logs and rewrites the results that it is shown.
 struct Looker(HookPoint, Log);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What a model and an observer are shown.
+//! The text, progress and ends of runs that an observer is shown.
 
 use std::sync::{Arc, Mutex};
 

@@ -20,7 +20,7 @@ use crate::bench::{
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// It is one line, and names all of these.
+/// Asserts that the result is an error of one line that contains all these names.
 #[track_caller]
 fn names<T: std::fmt::Debug, E: std::fmt::Display>(result: Result<T, E>, path: &[&str]) {
     let said = match result {
@@ -87,7 +87,7 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
     names(runtime.start(twice).await, &[session, "order-17"]);
     names(agentless(&store).resume(&key).await, &[session, "tester@1"]);
 
-    // A decision: which call, and which of its fields.
+    // A decision: the error names the call and the field.
     let unknown = PendingId::new("nothing").unwrap();
     names(runtime.approve(&key, &unknown, Approval::default()).await, &[session, "pending call nothing"]);
     let long = Approval::default().editing("x".repeat(EDIT_BYTES_MAX + 1));
@@ -128,7 +128,7 @@ async fn u11_a_turn_that_does_not_answer_and_arguments_that_do_not_fit_say_where
     let session = format!("session {}", run.key());
     names(run.text().await, &[&session, "failed", "step 1", "model.auth", "the key is wrong"]);
 
-    // The model is told which field of which arguments does not fit.
+    // The model learns which field of which arguments does not fit.
     let model = Script::calling(vec![("count", r#"{"n":"many"}"#)]);
     let counting = Arc::new(agent(&model).tool(Fake::echo("count")).build().unwrap());
     let runtime = runtime(&store, &counting);

@@ -1,4 +1,4 @@
-//! What becomes of a family when one of its sessions is deleted or forked.
+//! The effect on a family of deleting or forking one of its sessions.
 //!
 //! Requirements: C48, H06.
 
@@ -42,7 +42,7 @@ fn family() -> Arc<Agent> {
     Arc::new(built.unwrap())
 }
 
-/// A parent that waits for a child, which waits for a person.
+/// Starts a parent that waits for a child, which waits for a person; returns both keys.
 async fn waiting(runtime: &Runtime, agent: &Arc<Agent>) -> (SessionKey, SessionKey) {
     let (parent, outcome) = finish(runtime.execute(say(agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren);
@@ -113,7 +113,7 @@ async fn a_session_that_runs_is_not_stopped_by_a_deletion_that_is_refused() {
     assert_eq!(runtime.session(run.key()).await.unwrap().unwrap().interrupt, None);
 }
 
-/// Shows a session as it was while its run had not parked yet.
+/// A layer that shows a session as still active, as if its run had not parked yet.
 #[derive(Clone, Default)]
 struct Stale(Arc<AtomicBool>);
 
@@ -143,7 +143,8 @@ async fn a_parent_that_parks_while_its_deletion_is_refused_is_not_deleted_withou
     assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
 }
 
-/// Holds the first deletion back until the test lets it go on, and counts those that the store refuses.
+/// A layer that holds the first deletion back until the test releases it, and counts the deletions that the store
+/// refuses.
 #[derive(Clone, Default)]
 struct Held(Arc<Deletions>);
 
@@ -216,7 +217,7 @@ async fn a_deletion_at_a_version_is_refused_once_the_session_was_written() {
     assert_eq!(status(&runtime, &parent).await, None);
 }
 
-/// Writes a session each time before it is deleted.
+/// A layer that makes and counts conflicts: each deletion at a version fails, as if the session had just been written.
 #[derive(Clone, Default)]
 struct Busy(Arc<AtomicU32>);
 

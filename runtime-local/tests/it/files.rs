@@ -1,4 +1,4 @@
-//! The same on SQLite, in real time. Handles on one file stand for processes.
+//! The same behaviour on SQLite, in real time. Each store handle on the file stands for a process.
 //!
 //! Requirements: A60, H05, H14.
 
@@ -17,7 +17,7 @@ use crate::bench::{
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// A process with this agent, or with none, whose sessions are soon taken over.
+/// A process with this agent, or with none. Its leases are short, so that other processes soon take its sessions over.
 async fn process(folder: &Path, agent: Option<&Arc<Agent>>) -> Runtime {
     process_holding_for(Duration::from_secs(1), folder, agent).await
 }
@@ -84,7 +84,8 @@ async fn two_workers_share_the_work_and_lose_none() {
     for _ in 0..40 {
         started.push(front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key);
     }
-    // A machine that stalls for longer than the lease would show a takeover, which is not what is tested here.
+    // The lease is long: with a short one, a machine that stalls would cause a takeover, which this test does not
+    // examine.
     let lease = RuntimeOptions::default().lease;
     let _one =
         worker(&process_holding_for(lease, folder.path(), Some(&agent)).await, WorkerOptions::default());

@@ -1,4 +1,4 @@
-//! A reader that follows a session is shown everything once, wherever it is cut off.
+//! A reader that follows a session sees everything once, wherever the connection is cut.
 //!
 //! Requirements: A15, A38, B16, C15, C17.
 
@@ -29,17 +29,17 @@ use crate::script::{Say, Script, results};
 use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
-/// How often the reader is cut, all stories together.
+/// The number of times that readers are cut, over all stories.
 const CUTS: u32 = 200;
 const LEASE: Duration = Duration::from_secs(10);
 
-/// What a reader has on its screen, and what it must be.
+/// The screen of a reader; each new item is checked against it.
 #[derive(Debug, Default, PartialEq)]
 struct Screen {
     events: Vec<(u64, Event)>,
-    /// The text of each stream, as far as it was shown.
+    /// The text of each stream as shown so far, with the place of its last delta.
     said: BTreeMap<StreamId, (u64, String)>,
-    /// The stream that is on the screen and not whole.
+    /// The stream on the screen that is not complete yet.
     open: Option<StreamId>,
     dropped: Vec<StreamId>,
 }
@@ -80,14 +80,14 @@ impl Screen {
         }
     }
 
-    /// What is true in the end, as bytes.
+    /// The durable events as bytes; nothing provisional may be left.
     fn bytes(&self) -> Vec<u8> {
         assert_eq!(self.open, None, "nothing provisional is left");
         serde_json::to_vec(&self.events).unwrap()
     }
 }
 
-/// Three turns of slow talk; the first attempt at the second is cut by the model.
+/// A model that speaks slowly, for three turns. The first attempt at the second turn is cut off in the middle.
 fn talker() -> Script {
     let cut = Arc::new(AtomicU32::new(0));
     Script::new(move |request| {
@@ -104,7 +104,7 @@ fn quick_lease(store: &(impl StateStore + Clone), agent: &Arc<Agent>) -> Runtime
     Runtime::new(Arc::new(store.clone()), Arc::new(agents), options)
 }
 
-/// What the streams of a session came to.
+/// The text of the message that each stream became.
 async fn messages_by_stream(runtime: &Runtime, key: &SessionKey) -> BTreeMap<StreamId, String> {
     let texts: BTreeMap<_, _> = runtime
         .messages(key)
@@ -138,7 +138,7 @@ fn is_event(shown: &Shown, is: impl Fn(&Event) -> bool) -> bool {
     }
 }
 
-/// Reads to the end of the third turn; cut after a few entries, again and again, if there are dice.
+/// Reads to the end of the third turn. With dice, the reader is cut after a few items, again and again.
 async fn read(front: Runtime, key: SessionKey, mut dice: Option<Dice>) -> (Screen, u32, u32) {
     let (mut screen, mut cuts, mut within) = (Screen::default(), 0, 0);
     let mut cursor = EventCursor::START;
@@ -148,7 +148,7 @@ async fn read(front: Runtime, key: SessionKey, mut dice: Option<Dice>) -> (Scree
         let mut shown = front.follow(&key, cursor, Follow::Forever);
         for _ in 0..many {
             let next = shown.next().await.unwrap().unwrap();
-            // As a client keeps it.
+            // Clients keep the cursor as text.
             cursor = next.cursor().to_string().parse().unwrap();
             turns += u32::from(is_event(&next, |event| matches!(event, Event::Done { .. })));
             screen.take(next);
@@ -158,7 +158,7 @@ async fn read(front: Runtime, key: SessionKey, mut dice: Option<Dice>) -> (Scree
         }
         cuts += 1;
         within += u32::from(screen.open.is_some());
-        // Away for a while: meanwhile an attempt may die, or its message come.
+        // The reader is away for a while. Meanwhile an attempt may die, or its message may arrive.
         if let Some(dice) = &mut dice {
             sleep(Duration::from_millis(dice.below(4) * dice.below(4_000))).await;
         }
@@ -178,7 +178,7 @@ async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
         let whole = tokio::spawn(read(front.clone(), key.clone(), None));
         let cut = tokio::spawn(read(front.clone(), key.clone(), Some(Dice(seed + 1_000))));
         for text in ["two", "three"] {
-            // One dies in the middle of the answer, and its lease ends; another finishes.
+            // One worker dies in the middle of the answer, and its lease ends. Another finishes the turn.
             let mortal = Worker::new(quick_lease(&store, &agent), WorkerOptions::default());
             let life = tokio::spawn(async move { mortal.run(CancellationToken::new()).await });
             sleep(Duration::from_millis(200 + dice.below(2_500))).await;
@@ -210,7 +210,7 @@ async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
     assert!(within >= CUTS / 4 && dropped >= 5 && takeovers >= 5, "{within} {dropped} {takeovers}");
 }
 
-/// A session that a run holds, with two deltas of its first stream, and whoever has read them.
+/// A session that a run holds, with two deltas of its first stream, and the cursor of a reader that has seen both.
 async fn speaking(store: &MemoryStore, front: &Runtime) -> (Fence, SessionKey, EventCursor) {
     let agent = Arc::new(agent(&talker()).build().unwrap());
     let key = front.start(say(&agent, "one").served_elsewhere()).await.unwrap().key;
@@ -266,7 +266,7 @@ async fn a_reader_in_a_dead_attempt_is_told_at_once() {
     let stream = StreamId { run: Epoch(1), number: 1 };
     assert!(matches!(shown.as_slice(), [Shown::Dropped { stream: of, .. }] if *of == stream), "{shown:?}");
     assert_eq!(available(&front, &key, shown[0].cursor()).await, [], "told once");
-    // And before anything of the run after it, for whoever looks only now.
+    // A reader that looks only now is shown the drop before anything of the next run.
     let began = Event::RunStarted { run: Epoch(2), found: SessionStatus::Active, kind: None };
     append(&store, &second, &[began], None).await;
     let shown = available(&front, &key, cursor).await;
@@ -302,7 +302,7 @@ async fn no_stream_is_void_whose_message_is_only_slow_to_be_written() {
         false => Say::Slowly { pieces: pieces(40), apart, whole: true },
     });
     let look = Fake::new("look", move |_| {
-        // The commit of the answer and of this result takes a second and more.
+        // The commit of the answer and of this result takes more than a second.
         faults.commits_to_refuse.store(7, Ordering::SeqCst);
         async { Ok(ToolOutput::text("seen").into()) }
     });

@@ -23,7 +23,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// Two steps: one whose calls all end, and one that parks on an approval beside a call that has ended.
+/// An agent with two steps: in the first all calls end; the second parks on an approval beside a call that has ended.
 fn mixed() -> (Arc<Agent>, Fake) {
     let pay = Fake::echo("pay").effect(EffectClass::AtMostOnce);
     let look = Fake::echo("look").effect(EffectClass::ReadOnly);
@@ -41,7 +41,7 @@ async fn checkpoint_ids(runtime: &Runtime, key: &SessionKey) -> Vec<CheckpointId
     page.items.into_iter().map(|entry| entry.checkpoint.id).collect()
 }
 
-/// Everything that whoever looks at the session can read.
+/// Everything that a reader can read of the session, as text.
 async fn everything(runtime: &Runtime, key: &SessionKey) -> String {
     let session = runtime.session(key).await.unwrap();
     let messages = runtime.messages(key).await.unwrap();
@@ -51,7 +51,7 @@ async fn everything(runtime: &Runtime, key: &SessionKey) -> String {
     format!("{session:?} {messages:?} {events:?} {checkpoints:?} {pending:?}")
 }
 
-/// Each call has one result, in call order (INV-08), and the rows rebuild the state (INV-10).
+/// Asserts that each call has one result, in call order (INV-08), and that the rows rebuild the state (INV-10).
 async fn check(runtime: &Runtime, key: &SessionKey) {
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
     for message in transcript(runtime, key).await {
@@ -95,7 +95,7 @@ async fn every_checkpoint_forks_into_a_session_that_rests_and_goes_on() {
     assert_eq!(checkpoints[checkpoints.len() - 2..], parked, "newest first, and they stay");
     let paid = pay.calls().len();
 
-    // The result of the call that had ended is known: staged then, promoted since.
+    // The result of the ended call is known in both forks: it was staged at the first, and promoted by the second.
     let later = fork(&runtime, &key, Fork::at(parked[0])).await;
     for fork in [&while_parked, &later] {
         let ends: Vec<_> = tool_results(&runtime, fork)
@@ -132,7 +132,7 @@ async fn every_checkpoint_forks_into_a_session_that_rests_and_goes_on() {
     assert_eq!(everything(&runtime, &key).await, before, "the source is not touched");
 }
 
-/// Forks, and looks at what came of it.
+/// Forks a session, and asserts that the fork rests with no open work.
 async fn fork(runtime: &Runtime, from: &SessionKey, how: Fork) -> SessionKey {
     let forked = runtime.fork(from, how).await.unwrap();
     let session = runtime.session(&forked.key).await.unwrap().unwrap();
@@ -217,7 +217,7 @@ async fn what_cannot_be_forked_says_so_and_makes_nothing() {
     );
 }
 
-/// What a session was forked from is the only parent it has.
+/// A fork is listed only under the session that it was forked from directly.
 #[tokio::test(start_paused = true)]
 async fn h24_a_fork_is_listed_by_the_session_that_it_came_from() {
     let agent = Arc::new(agent(&Script::new(|_| Say::Text("hi"))).build().unwrap());
@@ -237,7 +237,7 @@ async fn h24_a_fork_is_listed_by_the_session_that_it_came_from() {
     assert_eq!(forks_of(&one).await, [of_one].into(), "of the nearest");
     assert_eq!(forks_of(&other).await, [].into());
 
-    // It takes no room from whoever uses all there is.
+    // A fork of a session with the most labels allowed keeps them all, and gets no fork label.
     let labels: Labels = (0..Labels::LABELS_MAX).map(|number| (number.to_string(), "x")).collect();
     let full = completes(runtime.execute(say(&agent, "go").labelled(labels.clone())).await.unwrap()).await;
     let forked = fork(&full).await;

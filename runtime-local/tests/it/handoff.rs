@@ -1,4 +1,4 @@
-//! Handoffs: a new session works on a goal, with an extract of the old one.
+//! Handoffs: a new session works on a goal with an extract of the old one.
 //!
 //! Requirements: B50, H26.
 
@@ -36,7 +36,7 @@ fn asks_for_extract(request: &ModelRequest) -> bool {
     request.system.starts_with("You hand the work of an agent over")
 }
 
-/// What is said in a request, in order.
+/// The messages of a request in order: their text, or their role if they have none.
 fn said(request: &ModelRequest) -> Vec<String> {
     let text = |message: &Arc<Message>| match &**message {
         Message::User(said) => said.text.clone(),
@@ -52,7 +52,7 @@ fn extract() -> String {
     format!("{EXTRACT_MARKER}\n\n{EXTRACT}")
 }
 
-/// Answers whatever is said, and makes extracts.
+/// A model that answers every message with `done`, and writes extracts.
 fn talker() -> Script {
     Script::new(|request| if asks_for_extract(request) { Say::Text(EXTRACT) } else { Say::Text("done") })
 }
@@ -178,14 +178,14 @@ async fn b50_handed_over_twice_under_one_key_it_is_one_session() {
     let first = runtime.hand_off(&source, again()).await.unwrap();
     assert_eq!(runtime.hand_off(&source, again()).await.unwrap(), first, "before it is taken up");
     runtime.wait(&first.key).await.unwrap();
-    // The source has gone on, and so has the session: nothing begins anew.
+    // Both the source and the new session have moved on since; a repeat begins nothing.
     completes(runtime.execute(say(&agent, "more").in_session(source.id.clone())).await.unwrap()).await;
     let version = runtime.session(&first.key).await.unwrap().unwrap().version;
     assert_eq!(runtime.hand_off(&source, again()).await.unwrap(), first);
     assert_eq!(runtime.session(&first.key).await.unwrap().unwrap().version, version);
     let extracts = model.asked().iter().filter(|request| asks_for_extract(request)).count();
     assert_eq!(extracts, 1);
-    // The same key for something else is refused, another key is another session.
+    // The same key with another goal is refused; another key begins another session.
     let other = runtime.hand_off(&source, HandOff::for_goal("paint the window").once(once("k"))).await;
     assert!(matches!(other, Err(RuntimeError::Exists { .. })), "{other:?}");
     let second = runtime.hand_off(&source, HandOff::for_goal(GOAL).once(once("l"))).await.unwrap();
@@ -194,7 +194,7 @@ async fn b50_handed_over_twice_under_one_key_it_is_one_session() {
     assert!(matches!(runtime.hand_off(&source, taken).await, Err(RuntimeError::Exists { .. })));
 }
 
-/// Loses so many deliveries before they reach the store.
+/// A layer that loses the next deliveries before they reach the store, as many as it says.
 #[derive(Default)]
 struct Undelivered(AtomicU32);
 
@@ -344,11 +344,11 @@ async fn b50_a_session_that_waits_is_handed_over_and_goes_on_waiting() {
     runtime.approve(&source, &asked, always).await.unwrap();
     runtime.wait(&source).await.unwrap();
     assert_eq!(pay.calls().len(), 1);
-    // What was approved for the rest of the session was not said of another one.
+    // The standing approval of the source does not extend to the new session.
     let handed = runtime.hand_off(&source, HandOff::for_goal(GOAL)).await.unwrap().key;
     assert_eq!(runtime.wait(&handed).await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
     let asked = only_pending(&runtime, &handed).await;
-    // Nor is the new one's question answered by handing that one over in turn.
+    // Handing the new session over in turn does not answer its question either.
     let third = runtime.hand_off(&handed, HandOff::for_goal("paint the window").draft()).await.unwrap().key;
     runtime.wait(&third).await.unwrap();
     assert_eq!(only_pending(&runtime, &handed).await, asked);

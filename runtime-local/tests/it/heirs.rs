@@ -1,4 +1,4 @@
-//! Sessions that took over from a child: whoever looks at the child, stops it or asks about it reaches them.
+//! Heirs: sessions that took over from a child. Requests to look at, stop or ask about the child reach them.
 //!
 //! Requirements: H26.
 
@@ -24,7 +24,7 @@ use crate::taking_over::{asks_for_extract, heir, writer};
 
 const LATER: Duration = Duration::from_secs(10);
 
-/// A model whose helper hands over at once and answers later messages, and whose heir writes.
+/// A model whose helper hands over at once and answers later messages, and whose heir calls `write`.
 fn script(root: impl Fn(&holdover_core::model::ModelRequest) -> Say + Send + Sync + 'static) -> Script {
     Script::new(move |request| {
         let is_new = request.messages.last().is_some_and(|last| !matches!(&**last, Message::Tool(_)));
@@ -175,7 +175,7 @@ async fn h26_a_background_child_that_was_handed_over_is_shown_and_stopped_where_
     assert!(runtime.replay(&parent).await.unwrap().agrees());
 }
 
-/// Denies every sub-agent, and keeps the tasks that it was asked about.
+/// A hook that denies every sub-agent, and keeps the tasks that it was asked about.
 #[derive(Clone, Default)]
 struct Warden(Arc<Mutex<Vec<String>>>);
 
@@ -195,7 +195,7 @@ impl Hook for Warden {
     }
 }
 
-/// A root that hands itself over.
+/// A root session that hands itself over.
 fn hands_over() -> Script {
     script(|request| match results(request).is_empty() {
         true => Say::Calls(vec![("heir", r#"{"goal":"paint"}"#)]),

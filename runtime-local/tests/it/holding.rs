@@ -1,4 +1,4 @@
-//! Hooks and calls that people also decide on.
+//! Calls that both hooks and people decide on.
 //!
 //! Requirements: B32, C36, U05, U06.
 
@@ -22,7 +22,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A hook that says something of each call.
+/// A hook with this name that decides on each call by this function.
 struct Says(&'static str, fn(&GateQuestion) -> BeforeTool);
 
 #[async_trait]
@@ -44,7 +44,7 @@ fn answers(_: &GateQuestion) -> BeforeTool {
     BeforeTool::Answer(ToolOutput::text("paid before"))
 }
 
-/// Of the second payment it knows that it was made.
+/// Answers the second payment, as already made, and allows the others.
 fn knows_the_second(call: &GateQuestion) -> BeforeTool {
     if call.arguments.contains('8') { answers(call) } else { BeforeTool::Allow }
 }
@@ -74,7 +74,7 @@ fn runs_at_expiry() -> ApprovalTerms {
     ApprovalTerms::default().expires_after_ms(expires_after_ms).at_expiry(AtExpiry::Approve)
 }
 
-/// A session whose one call waits for people.
+/// Runs a session until its only call waits for people.
 async fn waits(built: AgentBuilder) -> (Runtime, SessionKey) {
     let agent = Arc::new(built.build().unwrap());
     let runtime = runtime(&store(), &agent);
@@ -89,7 +89,7 @@ async fn approve(runtime: &Runtime, key: &SessionKey, approval: Approval) {
     assert_eq!(runtime.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
 }
 
-/// Lets the time pass in which people could decide.
+/// Lets the deadline for a decision pass.
 async fn expire(runtime: &Runtime, key: &SessionKey) {
     let _worker = worker(runtime, WorkerOptions::default());
     tokio::time::sleep(Duration::from_secs(62)).await;
@@ -156,7 +156,7 @@ async fn c36_what_a_hook_holds_does_not_run_because_nobody_decided() {
     let (status, told) = only_result(&runtime, &key).await;
     assert_eq!((status, tool.calls().len()), (ResultStatus::Error, 0), "{told}");
     assert!(told.starts_with("timed out: nobody decided in time"), "{told}");
-    // Somebody does.
+    // This time a person decides.
     let (runtime, key) = waits(built()).await;
     approve(&runtime, &key, Approval::default()).await;
     assert_eq!((only_result(&runtime, &key).await.0, tool.calls().len()), (ResultStatus::Done, 1));

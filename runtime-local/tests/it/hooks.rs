@@ -29,7 +29,7 @@ use crate::bench::{
 use crate::script::{Say, Script};
 use crate::tools::{Fake, spec};
 
-/// What a hook does where it has something to do.
+/// The replies of a hook at each point; without one, the hook does nothing.
 #[derive(Clone, Default)]
 struct Does {
     before_model: Option<BeforeModel>,
@@ -38,7 +38,7 @@ struct Does {
     after_step: Option<AfterStep>,
 }
 
-/// How it fails where it is to fail.
+/// The ways in which a hook can fail.
 #[derive(Clone, Copy)]
 enum Fails {
     Says,
@@ -46,7 +46,7 @@ enum Fails {
     Hangs,
 }
 
-/// A hook that notes all it is told, and does what a test tells it to.
+/// A hook that records everything it is shown, and acts as the test says.
 struct Probe {
     name: &'static str,
     priority: i32,
@@ -58,7 +58,7 @@ struct Probe {
     heard: Heard,
 }
 
-/// What hooks were told, in order.
+/// The calls that hooks got, in order.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -447,7 +447,7 @@ async fn c36_a_hook_before_the_model_holds_denies_or_tells_it_something_else() {
     let began = tokio::time::Instant::now();
     let (model, held) = ask(BeforeModel::Hold { wait: hour, reason: "at night".into() });
     let (_, outcome) = finish(runtime(&store, &held).execute(say(&held, "go")).await.unwrap()).await;
-    // Each wait is one of the few attempts; the last one ends the turn.
+    // Each wait uses up one of the few attempts; the last one ends the turn.
     let RunOutcome::Ended(ending) = outcome else { panic!("{outcome:?}") };
     assert!(began.elapsed() >= hour * 5, "{:?}", began.elapsed());
     let error = ending.error.unwrap();

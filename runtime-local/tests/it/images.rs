@@ -1,4 +1,4 @@
-//! Which pictures of a session a model is shown.
+//! The images of a session that a model is shown.
 //!
 //! Requirements: A51.
 

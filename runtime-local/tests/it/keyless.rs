@@ -1,4 +1,4 @@
-//! A worker that lacks the encryption key of a session does the session no harm.
+//! A worker that lacks a session's encryption key does the session no harm.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,20 @@ use crate::bench::{agent, agentless, asking_for, options, runtime, say, store, w
 use crate::script::Script;
 use crate::tools::Fake;
 
-/// A runtime that has the key.
+/// A runtime that has the encryption key.
 fn keyed(store: &MemoryStore, agent: &Arc<Agent>) -> Runtime {
     let ring = Keyring::of(KeyId(1), EncryptionKey::new([7; EncryptionKey::BYTES]));
     let agents = Agents::new().with(Arc::clone(agent));
     Runtime::new(Arc::new(Encrypted::new(ring).around(store.clone())), agents, options())
 }
 
-/// One that asks before its call, so that its session waits.
+/// An agent whose only call needs approval, so that its session waits.
 fn asking() -> Arc<Agent> {
     let tool = Fake::echo("ask");
     Arc::new(agent(&Script::calling(vec![("ask", "{}")])).tool(tool).gate(asking_for("ask")).build().unwrap())
 }
 
-/// Asks to stop a session as whoever dies at once does: nobody has ended it yet.
+/// Requests a stop and does nothing more, like a process that dies at once: the session has not been ended yet.
 async fn ask_to_stop(runtime: &Runtime, key: &SessionKey) {
     let interrupt = Interrupt {
         id: InterruptId::new("stop").unwrap(),
@@ -75,7 +75,7 @@ async fn nothing_plain_is_written_into_a_session_whose_key_is_not_here() {
     let runs = able.runs(&key, PageRequest::default()).await.expect("all of it can be read").items;
     assert!(!runs.is_empty(), "it was claimed in vain");
     assert!(runs.iter().all(|run| run.end.as_ref().is_none_or(|end| end.detail.is_none())), "{runs:?}");
-    // The same of a runtime that has the agent, but not the key.
+    // The same holds for a runtime that has the agent but not the key.
     let _keyless = worker(&runtime(&store, &agent), WorkerOptions::default());
     tokio::time::sleep(Duration::from_secs(60)).await;
     let runs = able.runs(&key, PageRequest::default()).await.expect("all of it can be read").items;

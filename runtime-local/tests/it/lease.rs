@@ -1,4 +1,4 @@
-//! The effect of its lease, its fence and the store's clock on a run.
+//! The effects of the lease, the fence and the store's clock on a run.
 //!
 //! Requirements: B07, D12, H01.
 
@@ -22,7 +22,7 @@ use crate::script::{Say, Script};
 use crate::stub_store::{LATE, stumbling};
 use crate::tools::{Fake, spec};
 
-/// A run renews its lease this often while something is out.
+/// The interval at which a run renews its lease while a call is out.
 const RENEWS_EVERY: Duration = Duration::from_secs(5);
 
 #[tokio::test(start_paused = true)]
@@ -57,7 +57,7 @@ async fn a_lease_is_a_second_at_least_and_a_day_at_most() {
     }
 }
 
-/// Takes its time to make its call ready, and writes down what it was asked to do.
+/// A tool that takes its time to prepare a call, and logs its phases.
 #[derive(Clone)]
 struct Slow {
     spec: ToolSpec,
@@ -99,7 +99,7 @@ impl Tool for Slow {
     }
 }
 
-/// The commit that carries the intents of a first step; the one before it begins the turn.
+/// The number of the commit that carries the intents of the first step. The commit before it begins the turn.
 const INTENTS: u32 = 2;
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +122,7 @@ async fn a_call_that_was_made_ready_does_not_act_when_the_lease_has_ended_meanwh
     let model = Script::calling(vec![("act", "{}")]);
     let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
     let store = stumbling(store());
-    // A renewal that is answered with an error ends nothing while the lease runs: one that is not answered in time.
+    // No renewal is answered in time. An error as the answer would end nothing while the lease runs.
     *store.layer().no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
     let mut run = runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap();
     assert_eq!(run.first_outcome().await.unwrap().unwrap().kind(), OutcomeKind::Lost);
@@ -153,7 +153,7 @@ async fn a_worker_claims_no_more_than_it_has_room_for() {
     let process = runtime(&store, &agent);
     let most = WorkerOptions::default().max_running(NonZeroUsize::new(MOST).unwrap());
     let _worker = worker(&process, most);
-    // One runs already when the others become due.
+    // One session runs already when the others become due.
     let mut keys = vec![process.start(say(&agent, "go")).await.unwrap().key];
     while tool.calls().is_empty() {
         settle().await;
@@ -182,7 +182,7 @@ async fn the_answer_to_a_repeated_commit_sets_the_clock_of_the_store_back_for_no
     let model = Script::calling(vec![("act", "{}")]);
     let agent = Arc::new(agent(&model).tool(tool.effect(EffectClass::AtMostOnce)).build().unwrap());
     let store = stumbling(store());
-    // The commit that the call waits for is applied; its answer is lost, and said again much later.
+    // The commit that the call waits for is applied, but its answer is lost. The repeat is answered much later.
     let late = Duration::from_secs(20);
     store.layer().late_commit.store(INTENTS, Ordering::SeqCst);
     *store.layer().late_by.lock().unwrap() = Some(late);
@@ -195,6 +195,6 @@ async fn the_answer_to_a_repeated_commit_sets_the_clock_of_the_store_back_for_no
     let (heard, now) = seen.lock().unwrap().expect("it acted");
     let behind = heard.expect("there is a clock").until(now);
     assert!(behind < Duration::from_secs(1), "{behind:?} behind");
-    // The runtime holds the tool that holds the runtime: so the store goes, and with it what watches over this test.
+    // Breaks the cycle of runtime and tool, so that the store is dropped, and with it the watchdog of this test.
     process.lock().unwrap().take();
 }

@@ -1,4 +1,4 @@
-//! A session from outside: its standing, the result of its turn, and waiting with a time limit.
+//! A session seen from outside: its standing, the result of its turn, and waiting with a time limit.
 //!
 //! Requirements: A13, B12, C10, C58, C59, D16, H04.
 
@@ -42,7 +42,7 @@ async fn a13_c58_who_looks_on_from_elsewhere_is_shown_the_machine_whenever_it_ch
         }
     });
     assert_eq!(run.outcome().await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
-    // Who looks on is slow to look again.
+    // The watcher polls slowly, so give it time to look again.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let waits = looks.glance(&key).await.unwrap();
     assert_eq!((waits.state, waits.calls.blocked, waits.approvals.len()), (StateKind::Confirming, 1, 1));
@@ -127,7 +127,7 @@ async fn c10_a_wait_has_a_bound_and_changes_nothing_when_it_is_over() {
     assert_eq!(looks.wait_at_most(&key, bound).await.unwrap(), Some(over));
     assert_eq!(model.asked().len(), 1, "it was asked once");
 
-    // What nobody takes up is not taken up by whoever waits.
+    // Waiting for a session that no process has taken up does not take it up.
     let left = runs.start(say(&agent, "later")).await.unwrap().key;
     assert_eq!(looks.wait_at_most(&left, bound).await.unwrap(), None);
     assert_eq!(runs.session(&left).await.unwrap().unwrap().epoch.0, 0);
@@ -160,7 +160,7 @@ async fn d16_each_move_says_where_it_led_and_refers_to_what_the_machine_was_then
     assert_eq!(runtime.machine_after(&key, 0).await.unwrap(), Some(Default::default()));
 }
 
-/// What is logged while it is the subscriber.
+/// A subscriber that keeps every warning and error.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -247,7 +247,7 @@ async fn h04_a_resume_that_dies_is_counted_and_told_as_one() {
     while tool.calls().is_empty() {
         settle().await;
     }
-    // While it runs, and once it has died with its process.
+    // Checked while the run goes on, and again after it has died with its process.
     let kinds = async |runtime: &Runtime| {
         let runs = runtime.runs(&key, Default::default()).await.unwrap().items;
         runtime.run_kinds(&key, &runs).await.unwrap()

@@ -1,4 +1,4 @@
-//! Messages that come while a session is busy, by their policies.
+//! Messages that arrive while a session is busy, under each message policy.
 //!
 //! Requirements: B10, B33, H01, U07, U08.
 
@@ -17,7 +17,7 @@ use crate::bench::{
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// Never answers "stuck", and answers everything else at once.
+/// A model that never answers "stuck", and answers everything else at once.
 fn model() -> Script {
     let stuck = |message: &Message| matches!(message, Message::User(said) if said.text == "stuck");
     Script::new(move |request| match request.messages.last().is_some_and(|message| stuck(message)) {
@@ -111,7 +111,7 @@ async fn u08_the_repeat_of_a_rejecting_message_that_was_accepted_is_a_duplicate_
     while model.asked().len() < 2 {
         settle().await;
     }
-    // Its answer was lost, and the very turn that it began runs.
+    // The reply to the delivery was lost, and the turn that the message began is running.
     assert_eq!(runtime.deliver(&key, deliver("a", "stuck")).await.unwrap(), Delivered::Duplicate);
     assert!(runtime.start(execute("a", "stuck")).await.unwrap().duplicate);
     let followed = runtime.execute(execute("a", "stuck")).await.unwrap();

@@ -1,7 +1,7 @@
-//! Tests of the runtime on the reference store, on virtual time: nothing here waits for a real second. Only
-//! `sandbox` runs real processes, in real time.
+//! Tests of the runtime, most of them on the reference store and on virtual time. Tests on SQLite files run in real
+//! time, and so does `sandbox`, which runs real processes.
 
-// A helper of a test may panic like the test itself.
+// Helper functions of tests may panic like the tests themselves.
 #![allow(clippy::unwrap_used)]
 
 mod bench;

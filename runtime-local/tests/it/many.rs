@@ -1,6 +1,6 @@
-//! Many calls that wait for people, and the end of those that nobody answers.
+//! Many calls that wait for people, and the timeout of those that get no answer.
 //!
-//! `HOLDOVER_PENDING=100000 cargo test -p holdover-runtime-local --test it many` runs it with more.
+//! `HOLDOVER_PENDING=100000 cargo test -p holdover-runtime-local --test it many` runs this test with more calls.
 //!
 //! Requirements: U05.
 
@@ -31,7 +31,7 @@ async fn u05_of_many_calls_that_nobody_answers_each_expires_no_more_than_a_secon
     let mut keys = Vec::new();
     for _ in 0..pending() {
         keys.push(finish(runtime.execute(say(&agent, "go")).await.unwrap()).await.0);
-        // Their deadlines lie apart.
+        // Each call gets another deadline.
         tokio::time::sleep(Duration::from_millis(13)).await;
     }
     // All of them are listed, page by page, across sessions.

@@ -1,4 +1,4 @@
-//! A store that fails while a run waits for it: observers are told at once, from time to time, and when it is
+//! A store that fails while a run waits for it: observers are told at once, repeatedly while it lasts, and when it is
 //! over.
 
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::script::{Say, Script, results};
 use crate::stub_store::{Stumbling, stumbling};
 use crate::tools::Fake;
 
-/// Whether an outage lasts or is over, and what was told of it.
+/// An observer that records each report: `true` while the outage lasts, `false` when it is over.
 #[derive(Default)]
 struct Told(Mutex<Vec<(bool, StoreOutage)>>);
 
@@ -33,7 +33,7 @@ impl RunObserver for Told {
     }
 }
 
-/// What is told while a session runs whose one call takes `call_takes`, on a store that fails.
+/// Runs a session whose one call takes `call_takes` on a failing store; returns the reports to its observer.
 async fn told(store: &Stumbling, call_takes: Duration) -> Vec<(bool, StoreOutage)> {
     let model = Script::new(|request| match results(request).len() {
         0 => Say::Calls(vec![("work", "{}")]),
@@ -97,7 +97,7 @@ async fn a_store_that_takes_no_writes_is_known_from_one_that_does() {
     };
     assert_eq!(left().await, 0, "what was written is removed");
 
-    // Also what one left that died before it removed it.
+    // The check also removes a record that an earlier check left when it failed before the removal.
     let faults = holdover_store_layers::Faults::default();
     let died = faults.nth("delete_session", 2, holdover_store_layers::Fault::Fail);
     let failing = Runtime::new(faults.around(store.clone()), Agents::new(), RuntimeOptions::default());

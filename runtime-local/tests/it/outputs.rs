@@ -21,7 +21,7 @@ struct Bill {
     cents: u32,
 }
 
-/// Says these arguments one after another, and then the last again.
+/// A model that gives these arguments to `finish` one after another, and then repeats the last.
 fn saying(values: &'static [&'static str]) -> Script {
     Script::new(move |request| {
         let at = results(request).len().min(values.len() - 1);
@@ -32,7 +32,7 @@ fn saying(values: &'static [&'static str]) -> Script {
 #[tokio::test(start_paused = true)]
 async fn h08_a_value_is_asked_for_until_it_fits_and_comes_back_as_its_type() {
     let model = saying(&[r#"{"cents":"many"}"#, r#"{"cents":1,"cents":2}"#, r#"{"cents":1250}"#]);
-    // The gate would ask a person about everything; a value acts on nothing.
+    // The gate asks a person about every call, but not about a value, which has no effect.
     let agent = Arc::new(agent(&model).output::<Bill>().gate(asking_for("*")).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);
@@ -46,7 +46,7 @@ async fn h08_a_value_is_asked_for_until_it_fits_and_comes_back_as_its_type() {
     assert!(told[0].content.contains("/cents"), "names the field: {}", told[0].content);
     let offered = model.asked()[0].tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
     assert_eq!(offered, ["finish"]);
-    // Another process reads it, without the agent.
+    // Another process, without the agent, reads the value.
     let elsewhere = agentless(&store);
     assert_eq!(elsewhere.last_output(&key).await.unwrap(), Some(json!({ "cents": 1250 })));
 }

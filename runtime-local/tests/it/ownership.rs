@@ -1,4 +1,4 @@
-//! Leases, takeovers, lost answers.
+//! Leases, takeovers and lost answers.
 //!
 //! Requirements: B07, C43, H01.
 
@@ -18,7 +18,7 @@ use crate::stopping::Rooms;
 use crate::stub_store::{LATE, stumbling};
 use crate::tools::Fake;
 
-/// Comes back from its second call on.
+/// A tool whose first call never returns; later calls do.
 fn stuck_once(name: &str) -> Fake {
     let calls = std::sync::atomic::AtomicU32::new(0);
     Fake::new(name, move |_| {
@@ -73,7 +73,7 @@ async fn a_session_that_runs_is_held_and_its_lease_is_kept() {
     while tool.calls().is_empty() {
         settle().await;
     }
-    // The call may take 30 s, as long as the lease.
+    // The call has a time limit of 30 s, as long as the lease.
     tokio::time::sleep(Duration::from_secs(29)).await;
     let refused = second.execute(say(&agent, "me too").in_session(key.id.clone())).await;
     match refused {
@@ -98,7 +98,7 @@ async fn a_commit_whose_answer_is_lost_is_repeated_and_lands_once() {
     assert_eq!(tool.calls().len(), 1);
 }
 
-/// The commit that carries the intents of a first step; the one before it begins the turn.
+/// The number of the commit that carries the intents of the first step. The commit before it begins the turn.
 const INTENTS: u32 = 2;
 
 #[tokio::test(start_paused = true)]
@@ -107,7 +107,7 @@ async fn an_effect_is_not_sent_when_the_lease_has_ended_before_it() {
     let model = Script::calling(vec![("act", "{}")]);
     let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
     let store = stumbling(store());
-    // The intent lands, its answer comes after the lease has ended, and no renewal gets through.
+    // The intent is stored, but its answer comes after the lease has ended, and no renewal gets through.
     store.layer().late_commit.store(INTENTS, Ordering::SeqCst);
     *store.layer().no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
     let first = runtime(&store, &agent);
@@ -171,7 +171,7 @@ async fn a_message_that_races_the_end_of_a_turn_is_never_lost() {
     }
 }
 
-/// The commit that begins a turn.
+/// The number of the commit that begins a turn.
 const BEGINNING: u32 = 1;
 
 #[tokio::test(start_paused = true)]
@@ -196,7 +196,7 @@ async fn a_run_whose_last_commit_is_answered_late_is_not_lost_although_its_fence
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).build().unwrap());
     let store = stumbling(store());
-    // The commit after the one that begins the turn ends it and releases the session.
+    // The next commit after the one that begins the turn ends the turn and releases the session.
     store.layer().late_commit.store(BEGINNING + 1, Ordering::SeqCst);
     let began = Instant::now();
     let mut run = runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap();

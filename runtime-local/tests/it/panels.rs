@@ -1,4 +1,4 @@
-//! Several people decide on a call, from any process.
+//! Calls on which several people decide, from any process.
 //!
 //! Requirements: U05.
 
@@ -34,7 +34,7 @@ struct Scene {
     pending: PendingId,
 }
 
-/// A session whose one call waits for people.
+/// Runs a session until its only call waits for people.
 async fn waiting(terms: ApprovalTerms) -> Scene {
     let tool = Fake::echo("pay");
     let model = Script::calling(vec![("pay", r#"{"n":7}"#)]);

@@ -1,5 +1,5 @@
-//! A panic in the program's code is an answer, wherever it happens: no panic escapes, and no session is left
-//! behind.
+//! A panic in the program's code becomes an answer, wherever it happens: no panic escapes, and no session is left
+//! active.
 //!
 //! Requirements: A20, C50.
 
@@ -85,7 +85,7 @@ async fn c50_a_gate_that_panics_denies() {
     assert!(content.contains("it panicked: out of cheese"), "{content}");
 }
 
-/// A room whose door, or whose broom, is out of order.
+/// A provisioner that panics when it tears down, and, with `door`, also when it provisions.
 struct Room {
     door: bool,
 }
@@ -132,7 +132,7 @@ async fn c50_a_provisioner_that_panics_fails_the_turn_and_one_that_panics_later_
     }
 }
 
-/// Looks on until a call of this tool is sent, and panics so many times.
+/// An observer that panics at the first `times` calls of `work` that are sent.
 struct Fainting {
     times: AtomicUsize,
 }
@@ -185,7 +185,7 @@ async fn a20_a_run_whose_own_driver_panics_ends_the_turn_as_failed() {
         let session = runtime.session(&key).await.unwrap().unwrap();
         assert_eq!((session.status, session.epoch.0, session.lease), (SessionStatus::Failed, 1, None));
         let ends: Vec<_> = tool_results(&runtime, &key).await.iter().map(|result| result.status).collect();
-        // The call was about to be sent: it may have been, as far as the store knows.
+        // The call was about to be sent, so for the store its outcome is in doubt.
         assert_eq!(ends, [ResultStatus::Cancelled, ResultStatus::InDoubt]);
         assert_eq!(tool.calls().len(), 0);
         completes(runtime.retry(&key).await.unwrap()).await;

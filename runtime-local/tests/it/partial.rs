@@ -1,4 +1,4 @@
-//! A model is stopped in the middle of its answer: the text so far is kept.
+//! A model that is stopped in the middle of its answer: the text so far is kept.
 //!
 //! Requirements: C61.
 
@@ -15,7 +15,7 @@ use holdover_runtime_local::{Agent, Runtime};
 use crate::bench::{agent, agentless, completes, finish, runtime, say, store, transcript};
 use crate::script::{Say, Script};
 
-/// Says two pieces and then writes a call, ten seconds each; and goes on when it is asked again.
+/// A model that says two pieces and then writes a call, each after ten seconds. Asked again, it goes on.
 fn slow() -> Script {
     Script::new(|request| match request.step {
         1 => {
@@ -26,7 +26,7 @@ fn slow() -> Script {
     })
 }
 
-/// A session whose model was stopped after so many seconds.
+/// A session whose model was stopped after `seconds`.
 async fn stopped_after(seconds: u64, agent: Agent) -> (Runtime, SessionKey) {
     let (store, agent) = (store(), Arc::new(agent));
     let runtime = runtime(&store, &agent);
@@ -60,7 +60,7 @@ async fn c61_of_an_answer_of_which_nothing_had_come_nothing_is_kept() {
     assert_eq!(runtime.response(&key).await.unwrap().unwrap().text, None);
 }
 
-/// Has a word on whole answers.
+/// A hook that judges whole answers, with this behaviour on failure.
 struct Judge(OnFailure);
 
 #[async_trait]

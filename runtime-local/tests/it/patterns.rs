@@ -14,7 +14,7 @@ use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
 const PLAIN: &str = r#"{"order":{"amount":1}}"#;
-/// The tool reads 9999; the other name is one that it does not know.
+/// The tool reads the amount 9999; it does not know the name `order.amount`.
 const SHADOWED: &str = r#"{"order.amount":"1","order":{"amount":9999}}"#;
 const TWICE: &str = r#"{"order":{"amount":1,"amount":9999}}"#;
 

@@ -1,4 +1,4 @@
-//! The three phases of a call: it is prepared, performed, and cleaned up after.
+//! The three phases of a call: it is prepared, performed and cleaned up.
 //!
 //! Requirements: A49, A51, B31, C35, D12, D13, U06.
 
@@ -21,7 +21,7 @@ use crate::bench::{agent, finish, only_result, runtime, say, settle, store};
 use crate::script::Script;
 use crate::tools::{Fake, spec};
 
-/// What a phase does.
+/// The way a phase ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Does {
     Well,
@@ -41,7 +41,7 @@ impl Does {
     }
 }
 
-/// A tool that writes down which phases its call went through.
+/// A tool that logs the phases of its call.
 #[derive(Clone)]
 struct Phased {
     spec: ToolSpec,
@@ -93,10 +93,10 @@ impl Tool for Phased {
     }
 }
 
-/// How the only call ends.
+/// Runs one call of the tool, and returns its status and content.
 async fn ends(tool: &Phased) -> (ResultStatus, String) {
     let model = Script::calling(vec![("work", "{}")]);
-    // Each phase is seen once.
+    // Without retries, each phase happens at most once.
     let retries = Retries::default().tool_waits_ms(Vec::new());
     let agent = Arc::new(agent(&model).tool(tool.clone()).retries(retries).build().unwrap());
     let store = store();
@@ -116,12 +116,12 @@ async fn d12_d13_every_call_is_made_ready_performed_and_cleaned_up_after_however
         ([Well, Fails, Well], &all, ResultStatus::Error, "no luck"),
         ([Well, Panics, Well], &all, ResultStatus::InDoubt, "it panicked: bad luck"),
         ([Well, Hangs, Well], &all, ResultStatus::InDoubt, "no answer within 30000 ms"),
-        // What goes wrong in the end hides nothing.
+        // A failed cleanup does not change the result.
         ([Well, Well, Fails], &all, ResultStatus::Done, "worked"),
         ([Well, Well, Panics], &all, ResultStatus::Done, "worked"),
         ([Well, Well, Hangs], &all, ResultStatus::Done, "worked"),
         ([Well, Fails, Hangs], &all, ResultStatus::Error, "no luck"),
-        // What was not made ready has not acted, and the model may know that.
+        // A call that was not prepared has not acted, and the model is told so.
         ([Fails, Well, Well], &unsent, ResultStatus::Error, "not run: no luck"),
         ([Panics, Well, Well], &unsent, ResultStatus::Error, "not run: it panicked: bad luck"),
         ([Hangs, Well, Well], &unsent, ResultStatus::Error, "not run: no answer within 30000 ms"),

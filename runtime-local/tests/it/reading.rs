@@ -1,4 +1,4 @@
-//! How a service reads its sessions, and how sessions end.
+//! The ways in which a service reads its sessions, and in which sessions end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn a_run_tells_what_the_agent_said_or_why_it_said_nothing() {
     runtime.approve(&key, &asked, Approval::default()).await.unwrap();
     assert_eq!(runtime.resume(&key).await.unwrap().text().await.unwrap(), "It is paid.");
 
-    // However much has been said to it since.
+    // The result stays readable, however many messages arrive afterwards.
     for at in 0..300 {
         let more = Deliver::message_that(format!("and {at}"), Wake::Quiet);
         runtime.deliver(&key, more).await.unwrap();
@@ -141,28 +141,28 @@ async fn h24_sessions_are_listed_by_agent_status_user_tags_metadata_and_time() {
     let with =
         |labels: &[(&str, &str)]| SessionQuery { labels: Labels::from_iter(labels.iter().copied()), ..all() };
     assert_eq!(listed(all()).await, "cba", "newest first");
-    // The agent, whatever its version; and one version of it.
+    // By agent, in any version; then by one version of it.
     assert_eq!(listed(with(&[(Labels::AGENT, "tester")])).await, "ba");
     assert_eq!(listed(with(&[(Labels::AGENT, "other")])).await, "c");
     assert_eq!(listed(SessionQuery { queue: Some("tester@2".parse().unwrap()), ..all() }).await, "b");
-    // User; all of several tags; metadata.
+    // By user, by all of several tags, and by metadata.
     assert_eq!(listed(with(&[("user", "ada")])).await, "ba");
     assert_eq!(listed(with(&[("urgent", "")])).await, "cba");
     assert_eq!(listed(with(&[("urgent", ""), ("billing", "")])).await, "b");
     assert_eq!(listed(with(&[("invoice", "17")])).await, "a");
     assert_eq!(listed(with(&[("invoice", "18")])).await, "");
-    // Time of creation.
+    // By time of creation.
     let since_b = TimeRange::since(instants[1]);
     assert_eq!(listed(SessionQuery { created: since_b, ..all() }).await, "cb");
     assert_eq!(listed(SessionQuery { created: since_b, ..with(&[("user", "ada")]) }).await, "b");
     assert_eq!(listed(SessionQuery { created: TimeRange::before(instants[1]), ..all() }).await, "a");
-    // Time of the last change: the oldest is said something to.
+    // By time of the last change, after the oldest session has got a message.
     let before = runtime.now();
     finish(runtime.execute(say(&first, "more").in_session(SessionId::new("a").unwrap())).await.unwrap())
         .await;
     assert_eq!(listed(SessionQuery { changed: TimeRange::since(before), ..all() }).await, "a");
     assert_eq!(listed(SessionQuery { changed: TimeRange::before(before), ..all() }).await, "cb");
-    // Status.
+    // By status.
     let status = |status| SessionQuery { status: vec![status], ..all() };
     assert_eq!(listed(status(SessionStatus::Suspended)).await, "c");
     assert_eq!(listed(status(SessionStatus::Idle)).await, "ba");
@@ -182,7 +182,7 @@ async fn h24_a_page_has_50_sessions_unless_asked_otherwise_and_200_at_most() {
     {
         let limit = limit.map(|limit| limit.try_into().unwrap());
         let page = PageRequest { after: None, limit };
-        // A filter by time goes with the cursor from page to page.
+        // The time filter stays in the query together with the cursor from page to page.
         let created = TimeRange::before(runtime.now().after(Duration::from_secs(1)));
         let mut query = SessionQuery { created, page, ..SessionQuery::all(tenant()) };
         let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! How often a run renews its lease. Its own writes cause no renewal.
+//! The number of lease renewals that a run makes. Its other writes cause none.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::script::{Say, Script, results};
 use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
-/// A run renews this often while something is out.
+/// The interval at which a run renews its lease while a call is out.
 const RENEWS_EVERY: Duration = Duration::from_secs(5);
 
 async fn check(steps: usize, call_takes: Duration) {
@@ -26,7 +26,7 @@ async fn check(steps: usize, call_takes: Duration) {
         Ok(ToolOutput::text("worked").into())
     });
     let limits = Limits::default().tool_timeout_ms(1_000_000);
-    // It asks for the same again and again.
+    // The model repeats the same call, so loop detection is off.
     let agent = agent(&model).tool(work).limits(limits).loops(LoopDetection::OFF);
     let agent = Arc::new(agent.build().unwrap());
     let store = stumbling(store());

@@ -1,4 +1,4 @@
-//! A replay finds a state that differs from its rows, and rows that make no state.
+//! Replays that find a state that differs from its rows, or rows that make no state.
 //!
 //! Requirements: C57; INV-10.
 
@@ -32,7 +32,7 @@ async fn rested() -> (MemoryStore, Runtime, SessionKey) {
     (store, runtime, key)
 }
 
-/// Somebody who is no engine writes this.
+/// Writes a commit to the session without going through the engine.
 async fn tamper(store: &MemoryStore, key: &SessionKey, change: impl FnOnce(&Claim) -> Commit) {
     let one = ClaimOne {
         run: "tampers".parse().unwrap(),
@@ -93,7 +93,7 @@ async fn c57_a_row_that_does_not_fit_those_before_it_is_found_and_named() {
         let (store, runtime, key) = rested().await;
         let rows = runtime.replay(&key).await.unwrap().rows;
         tamper(&store, &key, |claim| {
-            // Where a turn has ended nothing is made ready, and nobody thinks.
+            // `Provisioned` fits neither a session whose turn has ended nor one whose model is thinking.
             let rows = vec![HistoryRow { from, input: Input::Provisioned, at: claim.now }];
             let event = Payload::json(&Event::History { rows }).unwrap();
             Commit { events: vec![event], ..Commit::new(operation()) }

@@ -1,4 +1,4 @@
-//! A session at rest while its background children run: it is kept, and finds out which of them have vanished.
+//! A session at rest while its background children run: it is kept, and notices children that have vanished.
 //!
 //! Requirements: C48, H21.
 
@@ -15,7 +15,7 @@ use crate::bench::{agent, asking_for, completes, runtime, say, store, transcript
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A parent that begins helpers in the background with these arguments. A helper waits for a person, for ever.
+/// A parent that begins background helpers with these arguments. Each helper waits for a person, without a time limit.
 fn begins(arguments: &'static str) -> (Script, Arc<Agent>) {
     let model = Script::new(move |request| match (is_child(request), results(request).is_empty()) {
         (true, true) => Say::Calls(vec![("write", "{}")]),
@@ -70,7 +70,7 @@ async fn it_looks_for_its_children_once_an_hour_and_begins_a_turn_if_one_has_van
     let rests = runtime.session(&parent).await.unwrap().unwrap();
     assert!(rests.alarm.is_some_and(|at| at > runtime.now() && at <= runtime.now().after(HOUR)), "{rests:?}");
 
-    // A child that is there is left alone, and the session rests all the while.
+    // A child that still exists is left alone, and the session stays at rest.
     let child = child_of(&runtime, &parent).await;
     let _worker = worker(&runtime, WorkerOptions::default());
     tokio::time::sleep(3 * HOUR).await;

@@ -1,4 +1,4 @@
-//! Failed calls of models and tools are retried: later, by the next model, or at once on request.
+//! Retries of failed model and tool calls: later, by the next model, or at once on request.
 //!
 //! Requirements: A22, B40, C49, C52, C53.
 
@@ -19,7 +19,7 @@ use crate::tools::Fake;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A model that asks for an hour of patience first.
+/// A model that first fails and asks for a wait of an hour.
 fn patient() -> Script {
     Script::new(|request| match request.attempt {
         0 => Say::Fail(ModelError::transient("it is being loaded", Some(HOUR))),

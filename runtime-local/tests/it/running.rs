@@ -1,4 +1,4 @@
-//! A reader that follows a session learns of a call when it starts, not when it is over.
+//! Followers of a session learn of a call when it starts, not only when it is over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::bench::{agent, completes, runtime, say, store};
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// A tool that takes so long.
+/// A tool that takes this long.
 fn lasting(name: &str, effect: EffectClass, takes: Duration) -> Fake {
     Fake::new(name, move |_| async move {
         tokio::time::sleep(takes).await;
@@ -27,7 +27,7 @@ fn lasting(name: &str, effect: EffectClass, takes: Duration) -> Fake {
     .serial()
 }
 
-/// What is shown of calls until the turn is over: when, in milliseconds, and what.
+/// The reports about calls until the turn is over, each with its time in milliseconds since `began`.
 async fn told(
     mut shown: BoxStream<'static, Result<Shown, RuntimeError>>,
     began: Instant,
@@ -55,7 +55,7 @@ async fn told(
     told
 }
 
-/// What a follower in another process is told of these calls of one step, which run one after the other.
+/// The reports that a follower in another process gets while these calls of one step run one after the other.
 async fn followed(tools: Vec<Fake>, calls: Vec<(&'static str, &'static str)>) -> Vec<(u128, String)> {
     let model = Script::new(move |request| match crate::script::results(request).len() {
         0 => Say::Calls(calls.clone()),
@@ -72,7 +72,7 @@ async fn followed(tools: Vec<Fake>, calls: Vec<(&'static str, &'static str)>) ->
     telling.await.unwrap()
 }
 
-/// When this was told, in milliseconds.
+/// The time of the only report with these words, in milliseconds.
 fn when(told: &[(u128, String)], what: &str) -> u128 {
     let found: Vec<u128> = told.iter().filter(|(_, said)| said == what).map(|(at, _)| *at).collect();
     assert_eq!(found.len(), 1, "{what}: {told:?}");
@@ -91,11 +91,13 @@ async fn a_call_with_an_effect_is_told_of_when_it_starts() {
 async fn a_call_that_is_told_of_later_is_shown_as_running_once_it_lasts() {
     let pay = lasting("pay", EffectClass::AtMostOnce, Duration::from_secs(20));
     let look = lasting("look", EffectClass::ReadOnly, Duration::from_millis(600));
-    // The start mark of the second travels with the result of the first: no event says so before its step is over.
+    // The start mark of the second call travels with the result of the first, so no event reports it before the step is
+    // over.
     let told = followed(vec![pay.clone()], vec![("pay", "{}"), ("pay", "{}")]).await;
     let (runs, done) = (when(&told, "c1-1 of pay runs, perhaps"), when(&told, "c1-1 done"));
     assert!((20_000..20_500).contains(&runs) && done >= 40_000, "{told:?}");
-    // A read, before its answer is durable, in the stream of that answer; and after it.
+    // A read is shown in the stream of its answer before that answer is durable. A read that starts later, after
+    // another call, is shown too.
     let told = followed(vec![look.clone()], vec![("look", "{}")]).await;
     assert!((150..400).contains(&when(&told, "c1-0 of look runs, perhaps")), "{told:?}");
     assert!(when(&told, "c1-0 executing") >= 600, "in no write of its own: {told:?}");
@@ -103,7 +105,7 @@ async fn a_call_that_is_told_of_later_is_shown_as_running_once_it_lasts() {
     assert!((20_150..20_500).contains(&when(&told, "c1-1 of look runs, perhaps")), "{told:?}");
 }
 
-/// Commits take so long to reach the store.
+/// A layer that delays each commit by this long before it reaches the store.
 struct SlowCommits(Duration);
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! The first call that needs a sandbox boots it, and every exit of its turn frees it. Commands are real, and
-//! run under bubblewrap where it works, so time is real here, too.
+//! The first call that needs a sandbox boots it, and every exit of its turn frees it. Commands are real, and run under
+//! bubblewrap where that works, so time is real here too.
 //!
 //! Requirements: C11, C44, C45.
 
@@ -28,7 +28,7 @@ use crate::bench::{agent, finish, only_result, runtime, say, store, tool_results
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A root of its own.
+/// A directory of its own for the sandboxes of one test.
 struct Ground(tempfile::TempDir);
 
 impl Ground {
@@ -44,12 +44,12 @@ impl Ground {
         Sandboxes::new(LocalSandboxes::open(&self.options()).unwrap())
     }
 
-    /// How much there is of sandboxes.
+    /// The number of entries in the root of the sandboxes.
     fn left(&self) -> usize {
         fs::read_dir(self.0.path().join("root")).unwrap().count()
     }
 
-    /// How many processes of this machine are of a sandbox whose workspace is in this root.
+    /// The number of processes on this machine that belong to a sandbox with its workspace in this root.
     fn processes(&self) -> usize {
         let own = fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(|entry| {
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
@@ -62,7 +62,7 @@ impl Ground {
 
     async fn is_bare(&self) {
         assert_eq!(self.left(), 0, "nothing is left of a sandbox");
-        // A process that was killed may be dying still.
+        // A killed process may still be dying.
         until(|| self.processes() == 0).await;
     }
 }
@@ -77,16 +77,16 @@ async fn until(mut is: impl FnMut() -> bool) {
     panic!("it never came");
 }
 
-/// Whatever it asks for runs.
+/// An agent with sandboxes that runs every command without approval.
 fn equipped(model: &Script, sandboxes: &Sandboxes) -> AgentBuilder {
     let gate = RuleGate::new(vec![ApprovalRule::new("run_command", RuleAction::Allow)]);
     agent(model).gate(gate).tools(sandboxes.tools()).provisioner(sandboxes.provisioner())
 }
 
-/// Leaves a file, and a process that never ends.
+/// A command that leaves a file and a process that never ends.
 const BOOT: (&str, &str) =
     ("run_command", r#"{"command":"echo x >file; setsid sleep 1000 >/dev/null 2>/dev/null &"}"#);
-/// Does the same, and never ends.
+/// A command that leaves a file and never ends.
 const STAY: (&str, &str) = ("run_command", r#"{"command":"echo x >file; sleep 1000"}"#);
 
 fn boots_then(then: impl Fn() -> Say + Send + Sync + 'static) -> Script {
@@ -102,7 +102,8 @@ async fn events(runtime: &Runtime, key: &SessionKey) -> Vec<Event> {
     events.map(|entry| entry.unwrap().event).collect().await
 }
 
-/// Runs a turn to its end: it has booted, and freed before it says so.
+/// Runs a turn that boots a sandbox, and asserts that the turn ends for the reason `expect` and that nothing of the
+/// sandbox is left.
 async fn check_freed(
     what: &str,
     build: impl FnOnce(AgentBuilder) -> AgentBuilder,
@@ -200,7 +201,7 @@ async fn c44_a_parked_turn_keeps_its_sandbox_and_frees_it_when_it_is_aborted() {
     ground.is_bare().await;
 }
 
-/// Puts something into the sandbox, and then cannot go on.
+/// A provisioner that writes into the sandbox and then fails.
 struct HalfReady(Sandboxes);
 
 #[async_trait]
@@ -231,7 +232,7 @@ async fn c44_a_turn_that_fails_while_it_is_provisioned_frees_the_sandbox_that_wa
 #[tokio::test(flavor = "multi_thread")]
 async fn c44_a_boot_that_fails_half_way_is_told_to_the_model_and_leaves_nothing() {
     let ground = Ground::new();
-    // It passes for bubblewrap, and fails once the rooms are made.
+    // This stand-in passes the test for bubblewrap, and fails when a sandbox boots.
     let stand_in = ground.0.path().join("stand-in");
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in *--bind*) echo >{}/seen; exit 1;; esac\n",

@@ -1,4 +1,4 @@
-//! A model that says what a test tells it to say.
+//! A model that says what a test scripts.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,37 +10,37 @@ use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
 };
 
-/// What a model does when it is asked.
+/// The response of the model to one request.
 pub(crate) enum Say {
     /// Ends the turn with this text.
     Text(&'static str),
     /// Stops with this text for this reason.
     Until(&'static str, StopReason),
-    /// Asks for these tools.
+    /// Asks for these tool calls, each a name and its arguments.
     Calls(Vec<(&'static str, &'static str)>),
-    /// Fails.
+    /// Fails with this error.
     Fail(ModelError),
-    /// Fails after so long.
+    /// Fails with this error after this time.
     FailAfter(Duration, ModelError),
-    /// Says these pieces, so far apart. Not whole: then the stream ends in the middle.
+    /// Says these pieces, each after `apart`. Unless `whole`, the stream then ends without an end of the answer.
     Slowly { pieces: Vec<String>, apart: Duration, whole: bool },
-    /// Says these pieces, so far apart, then asks for this tool.
+    /// Says these pieces, each after `apart`, and then asks for this tool.
     SlowlyCall { pieces: Vec<String>, apart: Duration, tool: &'static str },
-    /// Says these pieces, so far apart, then asks for these tools.
+    /// Says these pieces, each after `apart`, and then asks for these tools.
     SlowlyCalls { pieces: Vec<String>, apart: Duration, calls: Vec<(&'static str, &'static str)> },
-    /// Writes arguments for so long, with a sign of it now and then, and then asks for this tool. No end: for ever.
+    /// Sends a sign of progress after each `apart`, `signs` times, and then asks for this tool. `None`: for ever.
     Writes { apart: Duration, signs: Option<usize>, tool: &'static str },
-    /// Says so much, which the provider counts, and then fails, or says nothing more.
+    /// Says this text and reports this count, and then fails or says nothing more.
     Begins { text: &'static str, counted: TokenUsage, then: Option<ModelError> },
     /// Never says anything.
     Nothing,
-    /// Ends the stream in the middle.
+    /// Ends the stream in the middle of the answer.
     Cut,
 }
 
 type Speech = dyn Fn(&ModelRequest) -> Say + Send + Sync;
 
-/// A model that says what a function tells it to, and remembers what it was asked.
+/// A model that answers each request as a function says, and remembers the requests.
 #[derive(Clone)]
 pub(crate) struct Script {
     say: Arc<Speech>,
@@ -54,19 +54,19 @@ impl Script {
         Self { say: Arc::new(say), asked: Arc::default(), stall_timeout: None, circuit: "test:script" }
     }
 
-    /// With a bound of its own on its silence.
+    /// Sets the longest silence that the model is granted.
     pub(crate) fn silent_for(mut self, at_most: Duration) -> Self {
         self.stall_timeout = Some(at_most);
         self
     }
 
-    /// At a server of its own, as far as breakers go.
+    /// Sets the server under which circuit breakers keep this model.
     pub(crate) fn at(mut self, circuit: &'static str) -> Self {
         self.circuit = circuit;
         self
     }
 
-    /// Asks for these tools first, and ends the turn once it has their results.
+    /// A model that first asks for these tools, and ends the turn once it has their results.
     pub(crate) fn calling(calls: Vec<(&'static str, &'static str)>) -> Self {
         Self::new(move |request| match results(request).is_empty() {
             true => Say::Calls(calls.clone()),
@@ -79,7 +79,7 @@ impl Script {
     }
 }
 
-/// The results that the model is shown.
+/// The contents of the tool results in a request.
 pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
     let results = request.messages.iter().filter_map(|message| match &**message {
         Message::Tool(result) => Some(result.content.clone()),

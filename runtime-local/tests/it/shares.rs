@@ -1,4 +1,4 @@
-//! What a child may use is a share of what its parent has left, and what it uses is used by its parent.
+//! A child may use a share of what its parent has left, and its usage counts as its parent's.
 //!
 //! Requirements: A17, A63, A64, B18, H23, U10.
 
@@ -22,7 +22,7 @@ fn is_child(request: &ModelRequest) -> bool {
     request.system.contains("You help.")
 }
 
-/// A parent within these limits, that gives these tasks; what its children say, `does` says.
+/// A parent within these limits that gives the tasks in `arguments`, and children whose model answers with `does`.
 fn parent(
     limits: Limits,
     arguments: &'static str,
@@ -43,7 +43,7 @@ fn parent(
     (model, Arc::new(built.unwrap()))
 }
 
-/// Goes on for ever, and never does the same twice.
+/// Calls the tool again and again, each time with other arguments.
 fn goes_on(request: &ModelRequest) -> Say {
     Say::Calls(vec![("again", format!(r#"{{"n":{}}}"#, results(request).len()).leak())])
 }
@@ -129,7 +129,7 @@ async fn a64_what_a_child_used_that_had_answered_counts_also_where_the_call_or_t
 
 #[tokio::test(start_paused = true)]
 async fn u10_a_budget_is_passed_by_one_model_call_of_each_child_at_most() {
-    // Each model call counts two tokens.
+    // Each model call uses two tokens.
     for (most, children) in [(11_u64, 2_u64), (24, 5), (9, 3)] {
         let tasks: Vec<String> = (0..children).map(|task| task.to_string()).collect();
         let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();

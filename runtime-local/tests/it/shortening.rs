@@ -1,4 +1,4 @@
-//! Old results are summarised beside the run, by the program's own summariser or by the agent's model.
+//! Summaries of old results, made while the run goes on, by the program's own summariser or by the agent's model.
 //!
 //! Requirements: A34, U10.
 
@@ -28,7 +28,7 @@ fn rules() -> Compaction {
     Compaction::default().clear_results_over(5).kept_results(1).summarise_results(true)
 }
 
-/// Looks seven times at once, then once slowly, then is done. Requests for summaries are answered by `short`.
+/// A model that looks seven times at once, then once slowly, and is then done. `short` answers requests for summaries.
 fn looking(short: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Script {
     Script::new(move |request| match (request.tools.is_empty(), request.step) {
         (true, _) => short(request),
@@ -44,7 +44,7 @@ fn is_marker(word: &String) -> bool {
     word == CLEARED
 }
 
-/// Hangs, fails and panics now and then; notes how many it is asked about at once.
+/// A summariser that sometimes hangs, fails or panics. It records its requests, and how many were open at once.
 #[derive(Default)]
 struct Clumsy {
     now: AtomicUsize,
@@ -120,7 +120,8 @@ async fn a34_the_agents_model_puts_them_in_short_and_its_failure_leaves_the_mark
     assert!(model.asked().iter().all(|request| request.session == key));
     let glance = runtime.response(&key).await.unwrap().unwrap();
     assert_eq!(glance.steps, 3, "summaries are no steps");
-    // Nobody began to answer the first. The second was read and never answered; the others were.
+    // The first request failed and is not counted. The second was read but never answered, so its input is estimated.
+    // The others were answered.
     let used = runtime.replay(&key).await.unwrap().rebuilt.unwrap().usage;
     assert_eq!(used.model_calls, 3 + 5, "{used:?}");
     assert!((1..100).contains(&used.estimated_tokens), "what it was shown of one result: {used:?}");
@@ -198,14 +199,14 @@ async fn u10_what_is_put_in_short_beside_a_run_says_nothing_of_the_model_and_is_
     let process = runtime(&store, &agent);
     let breakers = SessionQuery::all(BREAKER_TENANT.parse().unwrap());
 
-    // Six summaries fail.
+    // Six requests for summaries fail.
     let run = process.execute(say(&agent, "go")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(25)).await;
     assert_eq!(asked.load(Ordering::SeqCst), 6);
     assert_eq!(store.list_sessions(&breakers).await.unwrap().items, [], "nothing is known against the model");
     completes(run).await;
 
-    // While the calls of a run are out the breaker opens, and waits for a probe: the run probes with its step.
+    // The breaker opens while calls of this run are out, and waits for a probe. The next step of the run is that probe.
     let run = process.execute(say(&agent, "go")).await.unwrap();
     let out = Script::new(|_| Say::Fail(ModelError::new(ModelErrorKind::Provider, "out")));
     let rules = BreakerRules::default().open_ms(10_000);

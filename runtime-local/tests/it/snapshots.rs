@@ -1,4 +1,4 @@
-//! A page that opens in the middle: the snapshot and the events after it show everything, once.
+//! A page that opens while a session runs: the snapshot and the events after it show everything once.
 //!
 //! Requirements: H16, H20.
 
@@ -21,7 +21,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// Four steps with a tool, each with a word that comes slowly, then the end.
+/// A model that makes four tool calls, each after a few slow words, and is then done.
 fn worker_bee() -> Script {
     Script::new(|request| match results(request).len() {
         0..4 => Say::SlowlyCall {
@@ -49,7 +49,7 @@ async fn h20_a_snapshot_joins_the_event_stream_without_a_gap_wherever_it_is_take
         sleep(Duration::from_millis(moment)).await;
 
         let taken = front.snapshot(&key, u32::MAX).await.unwrap();
-        // As a page gets it: what it goes on with is text.
+        // A page gets the cursor as text.
         let cursor: EventCursor = taken.cursor.to_string().parse().unwrap();
         let shown: Vec<Shown> =
             front.follow(&key, cursor, Follow::UntilRest).map(|shown| shown.unwrap()).collect().await;
@@ -80,7 +80,7 @@ async fn h20_a_snapshot_joins_the_event_stream_without_a_gap_wherever_it_is_take
         assert_eq!(places, (1..=last).collect::<Vec<_>>(), "{moment}: each message once");
         in_the_middle += u32::from(known > 0 && !after.is_empty());
 
-        // What is being said just then is shown from its first word.
+        // An answer in progress is shown from its first word.
         let mut begun = BTreeSet::new();
         for entry in shown.iter().filter_map(|shown| match shown {
             Shown::Delta(entry) => Some(entry),
@@ -112,7 +112,7 @@ async fn h20_a_snapshot_of_a_waiting_session_says_who_owes_what_and_its_newest_m
     assert_eq!((&page["status"], &page["messages"][0]["seq"]), (&"suspended".into(), &2.into()));
     assert_eq!(page["cursor"], taken.cursor.to_string());
 
-    // Each answer is one of the events that follow.
+    // The denial is one of the events that follow the snapshot.
     runtime.deny(&key, &asked, Denial::default()).await.unwrap();
     completes(runtime.resume(&key).await.unwrap()).await;
     let later = runtime.snapshot(&key, 0).await.unwrap();
@@ -127,7 +127,7 @@ async fn h20_a_snapshot_of_a_waiting_session_says_who_owes_what_and_its_newest_m
     assert!(matches!(runtime.snapshot(&nowhere, 1).await, Err(RuntimeError::NotFound { .. })));
 }
 
-/// What a caller gets, what whoever looks later reads, and what the record of the run keeps.
+/// The outcome is the same for the caller, for later readers of the session, and in the record of the run.
 #[tokio::test(start_paused = true)]
 async fn h16_the_outcome_that_a_caller_gets_is_the_one_that_is_stored_with_all_it_carries() {
     let later = Fake::new("later", |_| async {

@@ -1,4 +1,4 @@
-//! Idempotency keys, agents that do not fit, effects that a store cannot protect.
+//! Idempotency keys, agents that do not fit, and effects that a store cannot protect.
 //!
 //! Requirements: C08, C09.
 
@@ -101,7 +101,7 @@ async fn a_session_says_who_made_it_and_which_agent_it_is_whatever_queue_it_wait
     let standing = serde_json::to_value(runtime.standing(&key).await.unwrap()).unwrap();
     assert_eq!(standing["agent"], "clerk@2");
 
-    // Who says otherwise is believed; and left alone, it is the name of the executable.
+    // Labels given by the caller win. A runtime without a program name uses the name of the executable.
     let said = Labels::from_iter([(Labels::PROGRAM, "desk"), (Labels::AGENT, "someone")]);
     let key = completes(runtime.execute(say(&clerk, "go").labelled(said.clone())).await.unwrap()).await;
     assert_eq!(runtime.session(&key).await.unwrap().unwrap().labels, said);
@@ -109,7 +109,7 @@ async fn a_session_says_who_made_it_and_which_agent_it_is_whatever_queue_it_wait
     let stem = std::env::current_exe().unwrap().file_stem().unwrap().to_string_lossy().into_owned();
     assert_eq!(unnamed.program(), stem);
 
-    // One queue holds them all, and a session is still that of its own agent alone.
+    // One queue holds all agents, but a session still belongs to its own agent.
     let porter = Arc::new(build("porter").build().unwrap());
     let other = runtime.execute(say(&porter, "go").in_session(key.id.clone())).await.map(drop);
     assert!(matches!(other, Err(RuntimeError::OtherAgent { .. })), "{other:?}");
@@ -134,7 +134,7 @@ async fn effects_are_refused_on_a_store_that_forgets_unless_overridden_by_name()
             assert!(matches!(refused, Err(RuntimeError::EffectsRefused { .. })), "{refused:?}");
         }
     }
-    // Also when the session is another process's, which accepted them.
+    // They are also refused for a session of another process that accepted them.
     let agents = Agents::new().with(Arc::clone(&once));
     let strictly = Runtime::new(Arc::new(store.clone()), Arc::new(agents), RuntimeOptions::default());
     let left = strict(Some("memory")).start(say(&once, "go").served_elsewhere()).await.unwrap().key;
@@ -171,7 +171,8 @@ fn an_agent_that_cannot_work_is_not_built() {
     assert!(matches!(schema, Err(AgentError::Schema { .. })));
 }
 
-/// One turn a session (C08): whoever starts one where one runs joins it, by `start` or by `execute`.
+/// A session has one turn at a time (C08): a `start` while a turn runs joins it; `execute` in another process fails
+/// with `Held`.
 #[tokio::test(start_paused = true)]
 async fn c08_a_start_on_a_session_that_runs_joins_its_turn_and_no_word_is_lost() {
     let model = Script::new(|request| {
@@ -185,13 +186,13 @@ async fn c08_a_start_on_a_session_that_runs_joins_its_turn_and_no_word_is_lost()
     let key = run.key().clone();
     tokio::time::sleep(Duration::from_millis(500)).await;
 
-    // Sixteen at once: each is accepted, none begins a turn of its own.
+    // Sixteen starts at once: each is accepted, and none begins its own turn.
     let starts =
         (0..16).map(|at| second.start(say(&agent, &format!("more {at}")).in_session(key.id.clone())));
     for started in futures::future::join_all(starts).await {
         assert!(!started.unwrap().duplicate);
     }
-    // Whoever wants to run it here learns who does.
+    // A process that wants to run the session itself learns that it is held.
     let held = second.execute(say(&agent, "mine").in_session(key.id.clone())).await;
     assert!(matches!(held, Err(RuntimeError::Held { .. })), "{held:?}");
     assert_eq!(completes(run).await, key);
@@ -238,7 +239,7 @@ async fn a_new_session_has_no_name_that_hides_something_and_one_that_exists_keep
         let key = SessionKey::new(rests.tenant.clone(), id);
         assert_eq!(runtime.session(&key).await.unwrap(), None, "nothing was stored");
 
-        // As an earlier version made it.
+        // The session as an earlier version made it.
         let new = NewSession {
             key: key.clone(),
             incarnation: Incarnation(Uuid::from_u128(7)),
@@ -279,12 +280,12 @@ async fn an_agent_that_nobody_here_serves_begins_no_session_unless_another_progr
     }
     let key = SessionKey::new(tenant(), SessionId::new("s").unwrap());
     assert!(store.load_session(&key).await.unwrap().is_none(), "nothing was begun");
-    // Another program has it.
+    // Another program serves the agent, so the session may begin.
     let started = process.start(in_session("s").served_elsewhere()).await.unwrap();
-    // Whoever speaks to a session that exists begins none.
+    // A message to a session that exists begins no session, so it is accepted.
     process.start(in_session("s")).await.unwrap();
     assert_eq!(runtime(&store, &forgotten).wait(&started.key).await.unwrap().kind(), OutcomeKind::Completed);
-    // So has the one that is served here, started as well as run.
+    // An agent that is served here needs nothing more, for `execute` and for `start`.
     completes(process.execute(say(&served, "go")).await.unwrap()).await;
     let started = process.start(say(&served, "go")).await.unwrap();
     assert_eq!(process.wait(&started.key).await.unwrap().kind(), OutcomeKind::Completed);

@@ -153,7 +153,7 @@ async fn of_two_resumes_one_wins_and_the_other_learns_who_did() {
     }
 }
 
-/// Notes what is made ready and freed.
+/// A provisioner that records what it provisions and tears down, with the number of the turn.
 #[derive(Default)]
 pub(crate) struct Rooms(pub(crate) Mutex<Vec<(&'static str, u64)>>);
 

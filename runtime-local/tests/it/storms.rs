@@ -1,4 +1,4 @@
-//! Workers die at random instants, answers are lost, stops arrive; all promises hold.
+//! All promises hold while workers die at random instants, answers are lost and stops arrive.
 //!
 //! Requirements: U03.
 
@@ -21,10 +21,11 @@ use crate::script::{Say, Script, results};
 use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
-/// How many storms, unless `HOLDOVER_SEEDS` says otherwise.
+/// The number of storms, unless `HOLDOVER_SEEDS` sets another.
 const SEEDS: u64 = 120;
 const SESSIONS: usize = 6;
-/// Fewer than `ATTEMPTS_MAX`: a session whose run dies five times in a row without progress ends as poisoned.
+/// Deaths per storm: fewer than `ATTEMPTS_MAX`, since a session whose run dies five times in a row without progress
+/// ends as poisoned.
 const DEATHS: u32 = 4;
 
 fn slow(name: &str, effect: EffectClass, ms: u64) -> Fake {
@@ -48,7 +49,7 @@ async fn workers_that_die_at_random_lose_nothing_and_repeat_no_effect() {
     assert!(all.stumbles > 0 && all.doubts > 0 && all.resends > 0, "the storm was none: {all:?}");
 }
 
-/// What a storm did.
+/// The faults that one storm caused.
 #[derive(Debug, Default)]
 struct Damage {
     stumbles: u32,
@@ -81,7 +82,7 @@ async fn storm(seed: u64) -> Damage {
         store.layer().commits_to_refuse.store(dice.below(2) as u32, Ordering::SeqCst);
         sleep(Duration::from_millis(dice.below(1_200))).await;
         life.abort();
-        // Sometimes before, sometimes after the leases have ended.
+        // The wait ends before or after the leases end, at random.
         sleep(Duration::from_millis(dice.below(45_000))).await;
     }
     let last = runtime(&store, &agent);
@@ -97,7 +98,7 @@ async fn storm(seed: u64) -> Damage {
     Damage { stumbles: store.layer().fired(), doubts, resends }
 }
 
-/// Every call has exactly one result (INV-08). How many are in doubt.
+/// Asserts that every call has exactly one result (INV-08), and returns how many are in doubt.
 async fn check_transcript(seed: u64, front: &Runtime, key: &SessionKey) -> usize {
     let (mut asked, mut answered, mut doubts) = (Vec::new(), Vec::new(), 0);
     for entry in front.messages(key).await.unwrap() {
@@ -121,7 +122,7 @@ async fn check_transcript(seed: u64, front: &Runtime, key: &SessionKey) -> usize
     doubts
 }
 
-/// Events are dense, and the turn ends once (INV-02, INV-12).
+/// Asserts that events are dense, and that the turn ends once (INV-02, INV-12).
 async fn check_events(seed: u64, front: &Runtime, key: &SessionKey) {
     use futures::StreamExt;
     use holdover_core::event::Event;
@@ -137,8 +138,8 @@ async fn check_events(seed: u64, front: &Runtime, key: &SessionKey) {
     assert_eq!((done, ends), (1, 1), "seed {seed}: {key}");
 }
 
-/// At most once is sent at most once (INV-15); every other send of a call is the same (INV-14). How many
-/// calls were sent again.
+/// Asserts that at-most-once calls are sent at most once (INV-15), and that repeated sends of a call are identical
+/// (INV-14). Returns how many calls were sent again.
 fn check_sends(seed: u64, once: &Fake, again: &Fake) -> usize {
     let mut sends = BTreeMap::new();
     for call in once.calls() {

@@ -9,7 +9,7 @@ use holdover_core::store::{Answer, Layer, Layered, Request, Retry, StateStore, S
 use holdover_store_memory::MemoryStore;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// So late: later than a lease.
+/// A delay that is longer than a lease.
 pub(crate) const LATE: Duration = Duration::from_secs(31);
 
 /// A store that stumbles where a test tells it to.
@@ -19,26 +19,26 @@ pub(crate) fn stumbling(store: MemoryStore) -> Stumbling {
     Layered::new(store, Faults::default())
 }
 
-/// Where it stumbles. Every fault counts how often it fired.
+/// The faults of the store. `fired` counts how often any of them happened.
 #[derive(Default)]
 pub(crate) struct Faults {
-    /// So many commits are applied, and their answers lost.
+    /// The number of commits to apply without returning their answers.
     pub(crate) commit_answers_to_lose: AtomicU32,
-    /// So many commits are refused for now.
+    /// The number of commits to refuse with a retryable error.
     pub(crate) commits_to_refuse: AtomicU32,
-    /// The answer to this commit, counted from 1, comes late.
+    /// The number of the commit whose answer comes late, counted from 1.
     pub(crate) late_commit: AtomicU32,
-    /// So late. None: later than a lease.
+    /// The delay of the late answer; `LATE` if `None`.
     pub(crate) late_by: Mutex<Option<Duration>>,
-    /// Whether it is lost then.
+    /// True if the late answer is an error of unknown outcome.
     pub(crate) late_is_lost: AtomicBool,
-    /// Answers to claims of what is due come so much later.
+    /// The delay of answers to `claim_due`.
     pub(crate) late_claims: Mutex<Duration>,
-    /// How often the store was read, in whatever way.
+    /// The number of reads of sessions and events.
     pub(crate) reads: AtomicU32,
-    /// No renewal gets through before.
+    /// The instant until which renewals of leases are held back.
     pub(crate) no_renewals_until: Mutex<Option<Instant>>,
-    /// How often a lease was to be renewed.
+    /// The number of attempts to renew a lease.
     pub(crate) renewals: AtomicU32,
     commits: AtomicU32,
     pub(crate) fired: AtomicU32,

@@ -15,7 +15,7 @@ use crate::script::{Say, Script, results};
 
 type Word = fn(&Tasks) -> Result<BeforeSubAgent, HookError>;
 
-/// A hook that gives this word, and keeps what it is asked.
+/// A hook that gives this reply, and keeps the requests that it gets.
 #[derive(Clone)]
 struct Before {
     word: Word,
@@ -47,7 +47,7 @@ fn before(word: Word) -> Before {
     Before { word, on_failure: HookPoint::BeforeSubAgent.on_failure(), asked: Arc::default() }
 }
 
-/// An agent whose helpers say what their task is.
+/// An agent with this hook, whose helpers answer with their task.
 fn asked_by(hook: &Before) -> (Script, Arc<Agent>) {
     let model = Script::new(|request| {
         if request.system.contains("You help.") {
@@ -64,7 +64,7 @@ fn asked_by(hook: &Before) -> (Script, Arc<Agent>) {
     (model, Arc::new(built))
 }
 
-/// What the call came to.
+/// The status and content of the call's result.
 async fn outcome(hook: &Before) -> (ResultStatus, String) {
     let (_, agent) = asked_by(hook);
     let runtime = runtime(&store(), &agent);

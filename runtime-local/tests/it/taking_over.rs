@@ -33,8 +33,7 @@ pub(crate) fn heir() -> SubAgent {
         .takes_over()
 }
 
-/// A model that hands over first, as `says`, and an heir that writes, which a person must approve, if its goal is to
-/// write.
+/// A model that answers with `says`, and whose heir calls `write`, which needs approval, if its goal is "write".
 fn script(says: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Script {
     Script::new(move |request| {
         let wants_to_write = request
@@ -153,7 +152,7 @@ async fn h26_a_goal_that_is_none_is_refused_and_the_turn_goes_on() {
     }
 }
 
-/// A parent whose child hands over.
+/// A parent whose child hands its session over.
 fn family(goal: &'static str) -> (Script, Arc<Agent>) {
     let model =
         script(move |request| match (request.system.contains("You help."), results(request).is_empty()) {
@@ -229,7 +228,7 @@ async fn h26_an_abort_follows_a_handoff_from_the_session_and_from_the_parent_of_
     }
 }
 
-/// A store that makes no fork.
+/// A store whose forks fail.
 #[derive(Debug, Clone)]
 struct NoForks;
 

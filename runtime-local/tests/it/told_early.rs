@@ -1,4 +1,5 @@
-//! A child that is aborted before its turn began answers its parent, also where its run dies before it has.
+//! A child that is aborted before its turn began answers its parent, even if the aborting run dies before it has done
+//! so.
 //!
 //! Requirements: C48.
 
@@ -24,7 +25,7 @@ use holdover_runtime_local::WorkerOptions;
 use crate::bench::{agent, runtime, store, tenant, worker};
 use crate::script::{Say, Script};
 
-/// Its process dies after the first commit.
+/// A process that dies at its first commit: the commit is applied, and nothing more is answered.
 #[derive(Clone, Default)]
 struct Dies(Arc<AtomicUsize>);
 

@@ -1,4 +1,4 @@
-//! Tools that do what a test tells them to, and remember their calls.
+//! Tools that do what a test scripts, and remember their calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 type Act = dyn Fn(ToolCall) -> BoxFuture<'static, Result<ToolReturn, ToolError>> + Send + Sync;
 
-/// A tool that does what a function tells it to.
+/// A tool that does what a function says.
 #[derive(Clone)]
 pub(crate) struct Fake {
     spec: ToolSpec,
@@ -36,12 +36,12 @@ impl Fake {
         }
     }
 
-    /// Answers with its arguments.
+    /// A tool that answers with its arguments.
     pub(crate) fn echo(name: &str) -> Self {
         Self::new(name, |call| async move { Ok(ToolOutput::text(call.arguments.to_string()).into()) })
     }
 
-    /// Never comes back.
+    /// A tool that never returns.
     pub(crate) fn stuck(name: &str) -> Self {
         Self::new(name, |_| futures::future::pending())
     }
@@ -51,7 +51,7 @@ impl Fake {
         self
     }
 
-    /// No call of the step runs beside it.
+    /// No call of the same step may run beside one of this tool.
     pub(crate) fn serial(mut self) -> Self {
         self.profile = ResourceProfile::Serial;
         self
@@ -77,7 +77,7 @@ impl Fake {
         self
     }
 
-    /// The calls that were sent.
+    /// The calls that the tool has got.
     pub(crate) fn calls(&self) -> Vec<ToolCall> {
         self.calls.lock().unwrap().clone()
     }

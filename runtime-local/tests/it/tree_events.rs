@@ -1,4 +1,4 @@
-//! The events of a tree come in one stream, which goes on from the cursor of any item.
+//! The events of a tree come in one stream, which can be continued from the cursor of any item.
 //!
 //! Requirements: A65, H25.
 
@@ -39,7 +39,7 @@ fn seq(item: &TreeShown) -> EventSeq {
     entry.seq
 }
 
-/// Runs a turn to its end, or until only people can go on, while its tree is followed from the beginning.
+/// Runs a turn to its end, or until only people can move it on, while its tree is followed from the beginning.
 pub(crate) async fn run_and_follow(
     runtime: &Runtime,
     agent: &Arc<Agent>,
@@ -51,7 +51,7 @@ pub(crate) async fn run_and_follow(
     (root, outcome, followed.unwrap())
 }
 
-/// The numbers of the events that were shown, by session, in the order in which they were shown.
+/// The numbers of the shown events by session, in the order in which they were shown.
 pub(crate) fn by_session(items: &[TreeShown]) -> BTreeMap<SessionId, Vec<EventSeq>> {
     let mut by_session = BTreeMap::<_, Vec<_>>::new();
     for item in items {
@@ -60,7 +60,7 @@ pub(crate) fn by_session(items: &[TreeShown]) -> BTreeMap<SessionId, Vec<EventSe
     by_session
 }
 
-/// Every event of each session of the tree, in order.
+/// The numbers of all events of each session of the tree, in order.
 pub(crate) async fn all(runtime: &Runtime, root: &SessionKey) -> BTreeMap<SessionId, Vec<EventSeq>> {
     let mut all = BTreeMap::new();
     for entry in runtime.tree(root, true).await.unwrap().entries {
@@ -71,7 +71,7 @@ pub(crate) async fn all(runtime: &Runtime, root: &SessionKey) -> BTreeMap<Sessio
     all
 }
 
-/// Each child is shown between the events that tell that its parent asks and that the call has ended.
+/// Asserts that each child is shown after its parent asks for it and before the call ends.
 fn check_order(items: &[TreeShown]) {
     let at = |of: &dyn Fn(&TreeShown) -> bool| items.iter().position(of);
     for (place, item) in items.iter().enumerate() {
@@ -151,7 +151,7 @@ async fn of_many_children_at_most_64_are_followed_at_once_and_all_are_shown() {
         longest = longest.max(text.len());
         assert!(text.len() < 4_096, "{} bytes after {read}", text.len());
     }
-    // 64 of them were open at once.
+    // 64 children were open at once, so the longest cursor is long.
     assert!(longest > 1_300, "{longest} bytes");
     for read in [40, 300, items.len() / 2, items.len() - 30] {
         let rest = available(&runtime, &root, items[read - 1].cursor.clone()).await;
@@ -172,7 +172,7 @@ async fn a_question_of_a_grandchild_is_in_the_stream_and_the_tree_is_parked_then
     assert_eq!(asked[0].member.depth, 2);
     assert_eq!(by_session(&followed), by_session(&available(&runtime, &root, TreeCursor::START).await));
 
-    // What was shown is not shown again, and the rest is, from the last item and from the place of the tree as it stands.
+    // After the last item that was shown, or from the cursor of the parked tree, only the rest is shown.
     let parked = runtime.session(&root).await.unwrap().unwrap();
     let last = followed.last().unwrap().cursor.clone();
     assert!(available(&runtime, &root, last.clone()).await.is_empty());
@@ -220,7 +220,7 @@ async fn children_that_were_stopped_before_they_began_hold_nothing_back() {
     let runtime = runtime(&store(), &agent);
     let mut run = runtime.execute(say(&agent, "go")).await.unwrap();
     let root = run.key().clone();
-    // Nobody runs the children.
+    // No run takes up the children.
     run.first_outcome().await.unwrap();
     let parked = available(&runtime, &root, TreeCursor::START).await;
     assert!(parked.iter().all(|item| item.member.depth == 0), "no child has an event");
@@ -255,7 +255,7 @@ async fn a_child_is_followed_until_the_end_of_the_turn_that_answers() {
     assert_eq!(by_session(&available(&runtime, &root, TreeCursor::START).await), by_session(&before));
 }
 
-/// A chief that gives 70 tasks, and clerks that each have a page.
+/// A chief that gives 70 tasks to clerks, each of which gives a task to a page.
 fn many_families() -> Arc<Agent> {
     let tasks: Vec<String> = (0..70).map(|task| task.to_string()).collect();
     let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();

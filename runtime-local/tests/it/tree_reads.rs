@@ -1,4 +1,4 @@
-//! What it costs to wait for a tree: how often its sessions are read.
+//! The cost of waiting for a tree: how often its sessions are read.
 //!
 //! Requirements: C61, H11.
 
@@ -23,7 +23,7 @@ use crate::trees::{asked, sub_agent};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts reads of sessions, and refuses them while it is told to.
+/// A layer that counts reads of sessions, and refuses them while `refuses` is set.
 #[derive(Clone, Default)]
 struct Reads {
     count: Arc<AtomicUsize>,
@@ -46,7 +46,7 @@ impl Layer for Reads {
     }
 }
 
-/// A chief that gives many tasks, and clerks that take their time.
+/// A chief that gives this many tasks, and clerks that answer in two parts, each after `takes`.
 pub(crate) fn many(tasks: usize, takes: Duration) -> Arc<Agent> {
     let tasks: Vec<String> = (0..tasks).map(|task| task.to_string()).collect();
     let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();
@@ -68,7 +68,7 @@ async fn a_thousand_children_are_run_by_whoever_waits_for_them_and_looked_for_se
     let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::Completed);
     assert_eq!(only_result(&runtime, &parent).await.1.lines().count(), 1_000);
-    // 16 at once, each some two seconds.
+    // 16 children run at once, for about two seconds each.
     assert!(began.elapsed() < Duration::from_secs(200), "{:?}", began.elapsed());
     let reads = reads.count.load(Ordering::SeqCst);
     assert!(reads < 10_000, "{reads} reads: some for each child and each second, and none without end");
@@ -89,7 +89,7 @@ async fn nothing_is_read_to_wait_for_a_run_here_that_has_no_children() {
     assert_eq!(reads.count.load(Ordering::SeqCst), before);
 }
 
-/// A chief that gives a task, and meanwhile calls a tool that waits until the clerk begins.
+/// A chief that gives one task, and meanwhile calls a tool that waits until the clerk begins.
 fn waiting_for_its_clerk() -> Arc<Agent> {
     let begun = Arc::new(Notify::new());
     let child_begins = Arc::clone(&begun);

@@ -1,4 +1,4 @@
-//! The events of children that are not there yet, or that nobody runs to their ends.
+//! The events of children that do not exist yet, or that no run brings to an end.
 //!
 //! Requirements: A65.
 
@@ -25,7 +25,7 @@ use crate::tools::Fake;
 use crate::tree_events::{all, available, by_session, event, run_and_follow};
 use crate::trees::{asked, sub_agent, three, writes};
 
-/// Claims nothing of one session.
+/// A layer that fails claims of one session while it is stuck.
 #[derive(Clone, Default)]
 struct Stuck {
     session: Arc<Mutex<Option<SessionId>>>,
@@ -45,7 +45,7 @@ impl Layer for Stuck {
     }
 }
 
-/// A chief that waits for the first of two: one that takes its time, and one that asks a person.
+/// A chief that waits for the first of two clerks: one is slow, and one asks a person.
 fn first_of_two(stuck: &Stuck) -> Arc<Agent> {
     let stuck = stuck.clone();
     let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {
@@ -147,7 +147,7 @@ async fn nothing_is_held_for_a_child_that_was_stopped_and_that_nobody_runs() {
     assert_eq!(by_session(&[now, rest].concat()), all(&runtime, &root).await);
 }
 
-/// Creates children late, and slowly.
+/// A layer that creates each child five seconds late.
 struct Late;
 
 #[async_trait]

@@ -1,4 +1,5 @@
-//! A tree of sessions is waited for as one: what is due in it is run, and it rests where only people can go on.
+//! A tree of sessions is waited for as a whole: its due sessions are run, and it rests where only people can move it
+//! on.
 //!
 //! Requirements: C61, H06, H11, H25.
 
@@ -26,7 +27,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// The agent that is asked, by the last word of its instructions.
+/// The name of the agent that makes the request, from its instructions.
 pub(crate) fn asked(request: &ModelRequest) -> &'static str {
     ["chief", "clerk", "page"]
         .into_iter()
@@ -38,7 +39,7 @@ pub(crate) fn sub_agent(name: &str) -> SubAgent {
     SubAgent::new(name, "Does it.").instructions(format!("You are {name}."))
 }
 
-/// A chief, whose clerk has a page, who does what `does` says.
+/// A chief whose clerk has a page. The page's model answers with `does`.
 pub(crate) fn three(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Agent> {
     let model = Script::new(move |request| match (asked(request), results(request).first()) {
         ("chief", None) => Say::Calls(vec![("clerk", r#"{"tasks":["one"]}"#)]),
@@ -140,7 +141,7 @@ async fn nothing_of_a_tree_is_begun_while_its_runtime_drains() {
         ("chief", false) => Say::Text("done"),
         _ => Say::Slowly { pieces: vec!["x".into()], apart: Duration::from_secs(2), whole: true },
     });
-    // The root runs here all the while, so that the tree is looked at while it drains.
+    // The root runs here all the while, so that the tree is checked while it drains.
     let slow = Fake::new("slow", |_| async {
         tokio::time::sleep(Duration::from_secs(30)).await;
         Ok(ToolOutput::text("slowly").into())
@@ -179,7 +180,7 @@ async fn the_first_outcome_that_is_asked_for_is_joined_while_another_child_still
     assert_eq!(content, "[1] done: Q\n[2] stopped: it was not waited for");
 }
 
-/// A chief that asks two clerks, for ever; what a clerk does, `does` says.
+/// A chief that asks two clerks without a time limit. The clerks' model answers with `does`.
 fn for_ever(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Agent> {
     let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {
         ("chief", true) => Say::Calls(vec![("clerk", r#"{"tasks":["alpha","beta"]}"#)]),
@@ -216,7 +217,7 @@ async fn a_child_that_vanished_is_found_missing_within_an_hour_also_where_nothin
         "{parked:?}"
     );
 
-    // What is there is left alone, however often it is looked for.
+    // Children that exist are left alone, however often the parent looks for them.
     let _worker = worker(&runtime, WorkerOptions::default());
     tokio::time::sleep(Duration::from_secs(3 * 3_600)).await;
     let looked = runtime.session(&parent).await.unwrap().unwrap();
@@ -230,7 +231,7 @@ async fn a_child_that_vanished_is_found_missing_within_an_hour_also_where_nothin
     assert_eq!((status, content.as_str()), (ResultStatus::Done, "[1] done: first\n[2] failed: it is gone"));
 }
 
-/// Never comes back, and takes its time to clean up.
+/// A tool that never returns and needs `CLEANS_UP` to clean up.
 struct SlowToEnd(Fake);
 
 const CLEANS_UP: Duration = Duration::from_secs(20);

@@ -47,7 +47,7 @@ async fn a_second_message_goes_on_in_the_same_session() {
 
 #[tokio::test(start_paused = true)]
 async fn two_tools_are_out_at_the_same_time() {
-    // Neither passes the barrier unless both are out.
+    // Neither call passes the barrier until both are out.
     let both = Arc::new(Barrier::new(2));
     let meeting = |name: &str| {
         let both = Arc::clone(&both);

@@ -19,12 +19,12 @@ use crate::bench::{agent, asking_for, finish, only_pending, runtime, say, store,
 use crate::script::Script;
 use crate::tools::Fake;
 
-/// Shows what this session asks, or one asking of it, as a newer version would have stored it.
+/// A layer that shows pending calls of one session, all or only one, as a newer version would have stored them.
 #[derive(Default)]
 struct Newer(Mutex<Option<(SessionKey, Option<PendingId>)>>);
 
 impl Newer {
-    /// Of all that the session asks, this alone.
+    /// Rewrites only this pending call of the session.
     fn only(&self, key: &SessionKey, pending: &PendingId) {
         *self.0.lock().unwrap() = Some((key.clone(), Some(pending.clone())));
     }
@@ -107,7 +107,7 @@ async fn u05_an_asking_that_cannot_be_read_holds_no_other_up_and_is_answered_by_
     let (key, pending) = &asked[0];
     runtime.approve(key, pending, Approval::default()).await.unwrap();
     assert_eq!(runtime.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
-    // A version that can read it is not held up.
+    // A version that can read the call goes on with it.
     *newer.0.lock().unwrap() = None;
     let (key, pending) = &asked[1];
     runtime.approve(key, pending, Approval::default()).await.unwrap();
@@ -143,7 +143,7 @@ async fn u05_the_front_page_of_a_session_names_what_cannot_be_read_and_shows_the
     assert_eq!(page["pending"][0]["id"], json!(asked[1 - hidden].id()));
 }
 
-/// The inbox of one session cannot be read.
+/// A layer that makes the inbox of one session unreadable.
 #[derive(Default)]
 struct Damaged(Mutex<Option<SessionKey>>);
 

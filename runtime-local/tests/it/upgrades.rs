@@ -1,4 +1,4 @@
-//! What a new version would break, asked before it serves anything.
+//! The check for sessions that a new version would break, made before it serves anything.
 //!
 //! Requirements: U09.
 
@@ -54,18 +54,18 @@ async fn u09_before_a_deployment_the_sessions_that_it_would_break_are_listed() {
         found
     };
 
-    // The version that is there, and a better one of the same name: only the state of tomorrow breaks.
+    // With the current version, or a better one under the same number, only the state from a newer release breaks.
     for same in [&old, &payer(Some("1"), &["pay", "tip"], "Pay well.")] {
         let found = would_break(Agents::new().with(Arc::clone(same))).await;
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].key, new);
         assert!(matches!(found[0].why[..], [Breaks::NewerFormat { found: StateFormat(99), .. }]));
     }
-    // The version is left out.
+    // The agent's version is missing.
     let found = would_break(Agents::new().with(payer(Some("2"), &["pay"], "Pay."))).await;
     assert_eq!((&found[0].key, found[0].status), (&parked, SessionStatus::Suspended));
     assert!(matches!(&found[0].why[..], [Breaks::NoAgent { .. }]), "{found:?}");
-    // The tool of the call that waits is left out.
+    // The tool of the waiting call is missing.
     let found = would_break(Agents::new().with(payer(Some("1"), &["tip"], "Pay."))).await;
     assert!(matches!(&found[0].why[..], [Breaks::MissingTool { tool, .. }] if tool == "pay"), "{found:?}");
     let line = found[0].to_string();
@@ -73,23 +73,23 @@ async fn u09_before_a_deployment_the_sessions_that_it_would_break_are_listed() {
     for named in ["tester@1 (waiting)", parked.id.as_str(), "call c1-0", "no tool pay"] {
         assert!(line.contains(named), "{line} names {named}");
     }
-    // A tool that was ours is the client's.
+    // A tool of the agent has become a tool of the client.
     let model = Script::calling(vec![("pay", "{}")]);
     let moved = agent(&model).version("1").client_tool(spec("pay")).build().unwrap();
     let found = would_break(Agents::new().with(Arc::new(moved))).await;
     assert!(matches!(&found[0].why[..], [Breaks::ToolMoved { .. }]), "{found:?}");
-    // Its words changed, where that is refused.
+    // The instructions changed, where changes are refused.
     let strict = Agents::new().with(payer(Some("1"), &["pay"], "Pay well.")).changed(Changed::IsRefused);
     let found = would_break(strict).await;
     assert!(
         matches!(&found[0].why[..], [Breaks::NoAgent { why }] if why.code == "agent.changed"),
         "{found:?}"
     );
-    // Nothing was touched.
+    // The check touched nothing.
     assert_eq!(serving.session(&parked).await.unwrap().unwrap().epoch.0, 1);
 }
 
-/// State that was stored under another release's queue is found by its queue.
+/// Only sessions that match the query are checked.
 #[tokio::test(start_paused = true)]
 async fn u09_only_the_sessions_that_are_asked_for_are_looked_at() {
     let store = store();
@@ -102,7 +102,7 @@ async fn u09_only_the_sessions_that_are_asked_for_are_looked_at() {
     assert_eq!(candidate.would_break(&SessionQuery::all(tenant())).await.unwrap().len(), 1);
 }
 
-/// A worker whose keys cannot read one session says so of that one, and looks at all the others.
+/// A worker that lacks the key of one session reports that session, and checks all the others.
 #[tokio::test(start_paused = true)]
 async fn u09_a_session_whose_key_is_missing_is_one_answer_and_not_the_end_of_them() {
     let store = store();
@@ -122,7 +122,7 @@ async fn u09_a_session_whose_key_is_missing_is_one_answer_and_not_the_end_of_the
         matches!(&found[0].why[..], [Breaks::Unreadable { detail }] if detail.contains("key 2 is not here")),
         "{found:?}"
     );
-    // With the agent left out, too, each has its answer.
+    // With the agent missing too, every session is reported.
     let candidate = Runtime::new(under(1), Agents::new(), options());
     assert_eq!(candidate.would_break(&SessionQuery::all(tenant())).await.unwrap().len(), 3);
 }

@@ -30,7 +30,7 @@ fn prices() -> Limits {
     Limits::default().prices(prices)
 }
 
-/// Of one answer that began so: the provider's count, and for what it had not counted yet an estimate.
+/// The usage of one answer cut off after this text: the provider's count, and an estimate for the text not counted yet.
 fn of_one() -> Usage {
     let output = TEXT.len().div_ceil(4) as u64;
     Usage {
@@ -60,7 +60,7 @@ async fn an_answer_that_is_interrupted_has_used_what_its_provider_counted_and_wh
         while model.asked().len() < turns {
             settle().await;
         }
-        // What it begins with has come by now.
+        // The beginning of the answer has arrived by now.
         tokio::time::sleep(Duration::from_millis(1)).await;
         runtime.interrupt(&key, "enough").await.unwrap();
         assert_eq!(finish(run).await.1.kind(), OutcomeKind::Interrupted);
@@ -120,7 +120,7 @@ async fn a_run_that_died_has_used_what_its_last_commit_says_and_the_rest_is_not_
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     let reports = reports(&looks, &key).await;
-    // That its call was sent is in no commit of its own: the run that came next says so.
+    // No commit of the first run says that its call was sent: the next run reports that.
     let of_first = Usage { tokens: asked, model_calls: 1, ..Usage::default() };
     assert_eq!(reports[0], report(RunKind::Execute, of_first, false));
     assert_eq!(reports[1].kind, RunKind::Recovery);
@@ -130,7 +130,7 @@ async fn a_run_that_died_has_used_what_its_last_commit_says_and_the_rest_is_not_
     assert_eq!(looks.standing(&key).await.unwrap().usage, whole, "the runs add up to the session");
 }
 
-/// Counts the events that are read.
+/// A layer that counts the events that are read.
 #[derive(Default)]
 struct EventsRead(AtomicUsize);
 
@@ -176,6 +176,6 @@ async fn what_is_said_of_a_run_that_died_costs_no_more_in_a_long_session() {
     assert!(of_the_others.iter().all(|run| run.is_whole));
     assert_eq!(store.layer().0.load(Ordering::SeqCst) - before, read, "their records say it");
     let used = report.usage.expect("the events say so");
-    // Its last commit was made before the call was sent.
+    // The run's last commit was made before the call was sent.
     assert_eq!((used.model_calls, used.tool_calls, report.kind), (1, 0, RunKind::Execute));
 }

@@ -14,7 +14,7 @@ use crate::bench::{
 use crate::script::Script;
 use crate::tools::Fake;
 
-/// An agent in these words, which asks before it pays.
+/// An agent with these instructions that asks before it pays, and its tool.
 fn payer(words: &str, version: Option<&str>) -> (Arc<Agent>, Fake) {
     let tool = Fake::echo("pay");
     let model = Script::calling(vec![("pay", "{}")]);
@@ -72,7 +72,7 @@ async fn a_waiting_session_stays_with_its_version_while_new_ones_begin_with_the_
     }
     assert_eq!((paid_by_one.calls().len(), paid_by_two.calls().len()), (1, 1));
 
-    // What is said to the old session comes by way of the new version, and is answered by the old one.
+    // A message to the old session may come through the new version; the old version answers it.
     let more = both.execute(say(&two, "more").in_session(old.id.clone())).await.unwrap();
     more.outcome().await.unwrap();
     let of = async |agent: &Agent| {

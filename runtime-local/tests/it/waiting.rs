@@ -1,4 +1,4 @@
-//! Timers and back-offs, waited for to their end.
+//! Timers and back-offs, waited for to the end.
 //!
 //! Requirements: B19, B20.
 
@@ -21,7 +21,7 @@ use crate::tools::Fake;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A turn may work for as long as it likes.
+/// Limits without a bound on the working time of a turn.
 fn unhurried() -> Limits {
     Limits::default().max_run_ms(None)
 }
@@ -83,7 +83,7 @@ async fn back_offs_are_followed_through_until_the_model_answers() {
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_asks_for_patience_gets_it_whole_though_the_store_answers_late() {
     const FAILS_AFTER: Duration = Duration::from_millis(400);
-    // One is slept through, one suspends.
+    // The shorter wait is slept through; the longer one suspends the session.
     for patience in [Duration::from_millis(900), Duration::from_secs(8)] {
         let asked: Arc<Mutex<Vec<Instant>>> = Arc::default();
         let seen = Arc::clone(&asked);
@@ -95,7 +95,7 @@ async fn a_provider_that_asks_for_patience_gets_it_whole_though_the_store_answer
         });
         let agent = Arc::new(agent(&model).build().unwrap());
         let store = stumbling(store());
-        // It is the newest word of the store when the model fails.
+        // The late answer is the last that the process has heard from the store when the model fails.
         store.layer().late_commit.store(1, Ordering::SeqCst);
         *store.layer().late_by.lock().unwrap() = Some(Duration::from_millis(300));
         completes(runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap()).await;
@@ -118,7 +118,7 @@ async fn a_model_that_falls_silent_is_given_up_and_asked_again() {
     let runtime = runtime(&store, &agent);
     let began = Instant::now();
     completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
-    // Two minutes of silence, and the first wait.
+    // Two minutes of silence, and then the first back-off.
     let waited = began.elapsed();
     assert!(waited >= Duration::from_secs(125) && waited < Duration::from_secs(127), "{waited:?}");
     assert_eq!(model.asked().iter().map(|request| request.attempt).collect::<Vec<_>>(), [0, 1]);

@@ -1,4 +1,4 @@
-//! A provider that counts its input and refuses more than its model reads: sessions go on.
+//! A provider that counts its input and refuses more than its model can read: sessions go on all the same.
 //!
 //! Requirements: B38, A67.
 
@@ -19,10 +19,10 @@ use holdover_runtime_local::Agent;
 use crate::bench::{finish, runtime, say, store};
 use crate::tools::Fake;
 
-/// As much as the model reads, in tokens; its agent believes in 200,000.
+/// The size of the model's window in tokens; its agent assumes 200,000.
 const WINDOW: u64 = 2_000;
 
-/// What a provider was asked.
+/// Counts of the requests to a provider, and the size of the largest.
 #[derive(Default)]
 struct Asked {
     refused: AtomicU32,
@@ -33,7 +33,7 @@ struct Asked {
 #[derive(Clone, Default)]
 struct Small {
     asked: Arc<Asked>,
-    /// Each second request for a summary is refused: the service has too much to do.
+    /// True if the overloaded service refuses every second request for a summary.
     busy: bool,
 }
 
@@ -88,7 +88,7 @@ impl Model for Small {
     }
 }
 
-/// Looks once in each turn. What is seen grows, until it is more than the model reads.
+/// An agent that looks once in each turn. Each result is larger than the last, until one alone exceeds the window.
 fn looking(model: &Small) -> Arc<Agent> {
     let looks = Arc::new(AtomicU32::new(0));
     let look = Fake::new("look", move |_| {

@@ -1,4 +1,4 @@
-//! Workers: bounded, patient, and harmless to sessions that they do not know.
+//! Workers: bounded, patient, and harmless to sessions of agents that they do not know.
 //!
 //! Requirements: C06, C56, U13.
 
@@ -75,7 +75,7 @@ async fn h15_a_session_of_an_unknown_agent_is_given_back_with_the_reason_and_can
     let why: ErrorInfo = end.detail.expect("it says why").parse().unwrap();
     assert_eq!((end.outcome, why.code.as_str()), (OutcomeKind::Released, "runtime.agent_unknown"));
 
-    // Whoever knows the agent finds it when its time has come.
+    // A worker that knows the agent takes the session when its alarm is due.
     drop(lost);
     let _worker = worker(&runtime(&store, &agent), WorkerOptions::default());
     assert_eq!(front.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
@@ -264,7 +264,7 @@ async fn a_session_that_cannot_be_read_is_not_claimed_over_and_over_while_an_int
     assert!((2..=10).contains(&tried), "tried ever more rarely: {tried}");
 }
 
-/// Counts what a store is asked, by whatever name; to be told of changes is no question.
+/// A layer that counts all requests to a store except waits for changes.
 #[derive(Default)]
 struct Counting(AtomicUsize);
 
@@ -277,7 +277,7 @@ impl Layer for Counting {
     }
 }
 
-/// U13: what costs nothing may be left running.
+/// U13: an idle worker costs so little that it may be left running.
 #[tokio::test(start_paused = true)]
 async fn u13_an_idle_worker_asks_its_store_at_most_once_a_second_whatever_waits_in_it() {
     let model = Script::calling(vec![("ask", "{}")]);
@@ -296,8 +296,8 @@ async fn u13_an_idle_worker_asks_its_store_at_most_once_a_second_whatever_waits_
     assert!((590..=601).contains(&asked), "{asked} queries in 600 seconds");
 }
 
-/// U13: whatever a worker was at when it died, another has its session within the lease and a second, by the store's
-/// clock.
+/// U13: whatever a worker was doing when it died, another takes its session over within the lease and a second, by the
+/// store's clock.
 #[tokio::test(start_paused = true)]
 async fn u13_a_session_whose_worker_died_is_taken_over_within_its_lease_and_a_second() {
     let model = Script::new(|request| match crate::script::results(request).len() {

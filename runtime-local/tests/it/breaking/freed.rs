@@ -1,4 +1,4 @@
-//! Sessions that are held go on soon after the circuit has closed, or after the probe has died.
+//! Sessions that the breaker holds go on soon after it has closed, or after the probe has died.
 //!
 //! Requirements: U10.
 
@@ -6,23 +6,23 @@ use holdover_runtime_local::RunHandle;
 
 use super::*;
 
-/// How long the circuit stays open at first, in milliseconds.
+/// The time for which the breaker first stays open, in milliseconds.
 const OPEN_MS: u64 = 1_500;
 
-/// How long the provider takes to answer: a piece, and the end.
+/// The time that the provider takes to answer: one second each for the text and the end.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// What the clocks and the turn of whoever goes on may take beside the wait.
+/// The tolerance for clocks and for the rest of the turn, in addition to the wait.
 const SLACK: Duration = Duration::from_millis(100);
 
-/// After a failure of its own a session waits no longer than whoever is held.
+/// An agent that waits less than `OPEN_MS` after a failure, so no longer than a held session.
 fn patient(model: &Script) -> Arc<Agent> {
     let retries = Retries::default().model_waits_ms(vec![1_400; 20]);
     let rules = BreakerRules::default().failures(3).open_ms(OPEN_MS);
     Arc::new(agent(model).retries(retries).breaker(rules).build().unwrap())
 }
 
-/// So many sessions, each of which is held once the circuit is open.
+/// Starts `many` sessions, each of which is held once the breaker is open.
 async fn held(process: &Runtime, agent: &Arc<Agent>, many: usize) -> Vec<SessionKey> {
     let mut keys = Vec::new();
     for _ in 0..many {
@@ -33,7 +33,7 @@ async fn held(process: &Runtime, agent: &Arc<Agent>, many: usize) -> Vec<Session
     keys
 }
 
-/// When each of them completes.
+/// The instants at which the sessions complete, in order.
 async fn complete(process: &Runtime, keys: &[SessionKey]) -> Vec<Instant> {
     let ends = keys.iter().map(async |key| {
         assert_eq!(process.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
@@ -51,7 +51,7 @@ async fn u10_five_that_are_held_go_on_within_open_ms_after_the_first_good_probe(
     let agent = patient(&provider.model());
     let process = runtime(&store, &agent);
     let keys = held(&process, &agent, 6).await;
-    // The first three opened it; some probes fail, each of which doubles the hold.
+    // The first three failures open the breaker. Some probes fail, and each failed probe doubles the hold.
     let back = async {
         sleep(Duration::from_secs(20)).await;
         let asked_in_vain = provider.asked();
@@ -67,7 +67,7 @@ async fn u10_five_that_are_held_go_on_within_open_ms_after_the_first_good_probe(
 
 #[tokio::test(start_paused = true)]
 async fn u10_looks_at_a_circuit_use_up_no_tries() {
-    // The probe takes longer than one would look if each look were a try.
+    // The probe takes longer than a session would wait if each look at the breaker used up a try.
     let out = Arc::new(AtomicBool::new(true));
     let slow = Duration::from_secs(50);
     let model = Script::new({
@@ -100,7 +100,7 @@ async fn u10_a_dead_probe_is_followed_by_another_within_open_ms() {
     sleep(Duration::from_secs(20)).await;
     provider.is_back();
     assert_eq!(provider.asked(), 3, "the hanging probe holds all the others");
-    // Its process is gone from one instant to the next.
+    // The probe's process dies without warning.
     probe.abort();
     let died = Instant::now();
     let ends = complete(&process, &keys).await;

@@ -1,4 +1,4 @@
-//! A breaker that many processes use, some of which die.
+//! A circuit breaker that many processes use, some of which die.
 //!
 //! Requirements: U10.
 
@@ -11,7 +11,7 @@ use holdover_runtime_local::AgentSource;
 use super::*;
 use crate::bench::options;
 
-/// A store that is far away, as far as breakers go.
+/// A layer that makes breaker records slow to reach.
 struct Far;
 
 #[async_trait]
@@ -36,7 +36,7 @@ async fn u10_failures_of_many_processes_at_one_instant_are_all_counted() {
     let ended = join_all(processes[..4].iter().map(|process| ends(process, &agent))).await;
     assert!(ended.iter().all(|end| end == "model.provider"), "{ended:?}");
     sleep(Duration::from_secs(1)).await;
-    // The fifth opens it, whoever knows of it.
+    // The fifth failure opens the breaker; processes that have not failed themselves see that too.
     assert_eq!(ends(&processes[0], &agent).await, "model.provider");
     assert_eq!(ends(&processes[5], &agent).await, "model.circuit_open");
     assert_eq!(provider.asked(), 5);
@@ -46,7 +46,7 @@ async fn u10_failures_of_many_processes_at_one_instant_are_all_counted() {
 async fn u10_of_many_processes_that_come_back_at_once_one_probes() {
     let provider = Provider::is_out();
     let agent = provider.agent();
-    // More than can write, one after the other, for as long as one tries to.
+    // Too many processes for all to write, one after the other, in the time for which each one tries.
     let processes = processes(60, &Layered::new(store(), Far), &agent);
     open(&[&processes[0]], &agent).await;
     sleep(Duration::from_secs(31)).await;
@@ -58,7 +58,7 @@ async fn u10_of_many_processes_that_come_back_at_once_one_probes() {
     assert_eq!(provider.asked(), 6);
 }
 
-/// Finds the agent of every session, it says.
+/// An agent source with one agent. It does not declare which queues it serves, so workers serve all of them.
 struct All(Arc<Agent>);
 
 #[async_trait]
@@ -81,7 +81,7 @@ async fn u10_what_a_dead_writer_left_is_no_workers_and_goes_when_the_model_answe
         assert_eq!(ends(&process, &agent).await, "model.provider");
         let claimed = store.claim_session(&key(), dying()).await.unwrap();
         assert!(matches!(claimed, ClaimOutcome::Claimed(_)), "{claimed:?}");
-        // Its lease has ended: it is due, for whoever serves all queues.
+        // The lease has ended, so the record is due for any worker that serves all queues.
         sleep(Duration::from_secs(3)).await;
     };
     dies().await;
@@ -96,7 +96,7 @@ async fn u10_what_a_dead_writer_left_is_no_workers_and_goes_when_the_model_answe
     assert_eq!(records(&process).await, 0);
 }
 
-/// Where breakers are kept is away now and then.
+/// A layer that makes breaker records unavailable while it is set.
 #[derive(Clone, Default)]
 struct AwayNow(Arc<AtomicBool>);
 
@@ -125,7 +125,7 @@ async fn u10_a_probe_is_heard_although_the_store_was_away_while_it_asked() {
     let probe = process.execute(say(&Arc::new(slow), "go")).await.unwrap();
     sleep(Duration::from_secs(2)).await;
     away.0.store(true, Ordering::SeqCst);
-    // Nobody knows of a breaker meanwhile.
+    // Meanwhile no process can read the breaker.
     assert_eq!(ends(&process, &agent).await, "model.provider");
     away.0.store(false, Ordering::SeqCst);
     assert_eq!(finish(probe).await.1.kind(), OutcomeKind::Completed);

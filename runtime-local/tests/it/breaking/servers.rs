@@ -1,11 +1,10 @@
-//! Models of one name at several servers or under several accounts: a failure at one says nothing about the
-//! others.
+//! Models with one name at several servers or under several accounts: a failure at one does not affect the others.
 //!
 //! Requirements: C53, U10.
 
 use super::*;
 
-/// Asks `own`, once, and then `spare`.
+/// An agent that asks `own` once per step, and then `spare`.
 fn chain(own: Script, spare: Script, failures: u32) -> Arc<Agent> {
     let rules = BreakerRules::default().failures(failures);
     let agent = agent(&own).retries(Retries::none()).breaker(rules).fallback(spare);
@@ -17,7 +16,7 @@ async fn u10_a_server_that_fails_holds_none_of_the_others_that_have_a_model_of_i
     let (first, second) = (Provider::is_out(), Provider::default());
     let agent = chain(first.model().at("one"), second.model().at("two"), 1);
     let process = runtime(&store(), &agent);
-    // The first failure opens it, and the next model answers in the same step.
+    // The first failure opens the breaker, and the next model answers in the same step.
     for _ in 0..3 {
         assert_eq!(ends(&process, &agent).await, "completed");
     }
@@ -31,7 +30,8 @@ async fn u10_a_server_that_answers_closes_no_breaker_of_another() {
     let agent = chain(first.model().at("one"), second.model().at("two"), 3);
     let store = store();
     let processes = [(); 2].map(|()| runtime(&store, &agent));
-    // Each answer of the second server lies between two failures of the first, which are in a row all the same.
+    // Each answer of the second server comes between two failures of the first. The failures still count as
+    // consecutive.
     for round in 0..6 {
         assert_eq!(ends(&processes[round % 2], &agent).await, "completed");
         sleep(Duration::from_secs(1)).await;

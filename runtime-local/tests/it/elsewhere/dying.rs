@@ -1,5 +1,5 @@
-//! One of the two programs dies at each of its writes, and another process of it goes on. Or somebody aborts the parent
-//! there.
+//! One of the two programs dies at each of its writes, and another process of it takes over. In some stories the parent
+//! is aborted then.
 //!
 //! Requirements: H21.
 
@@ -20,11 +20,11 @@ use super::world::{Wire, World, digger, on_the_wire, tenant_there};
 use super::{BOTH, FOUND};
 use crate::bench::{only_result, say, tenant, worker};
 
-/// A process that dies at a write.
+/// A process that dies at its write number `at`, counted from 1.
 #[derive(Clone)]
 struct Mortal {
     at: usize,
-    /// Whether the write has come before it dies.
+    /// True if the write is applied before the process dies.
     after: bool,
     writes: Arc<AtomicUsize>,
     died: CancellationToken,
@@ -60,12 +60,12 @@ enum Dies {
     There,
 }
 
-/// Works for one of the programs until this is dropped.
+/// Runs a worker of one program until the returned guard is dropped.
 fn works(runtime: &Runtime) -> DropGuard {
     worker(runtime, WorkerOptions::default().poll(Duration::from_millis(100)))
 }
 
-/// Tells a story in which a program dies, and the parent may be aborted then.
+/// Runs a story in which one program dies, and in which the parent may then be aborted.
 async fn story(dies: Dies, mortal: &Mortal, aborted: bool, tells: bool) {
     let told = format!("{dies:?} at {}, after {}, aborted {aborted}, tells {tells}", mortal.at, mortal.after);
     let world = World::new(Wire { tells, ..Wire::default() }, BOTH, digger());
@@ -85,7 +85,7 @@ async fn story(dies: Dies, mortal: &Mortal, aborted: bool, tells: bool) {
     let ended = async || {
         loop {
             let session = person.session(&key).await.unwrap().unwrap();
-            // What comes to an aborted session is never read.
+            // An aborted session does not read what is delivered to it.
             let is_read = session.unread == 0 || session.status == SessionStatus::Aborted;
             if session.status.at_rest() && is_read && session.epoch.0 > 0 {
                 break;
@@ -113,7 +113,7 @@ async fn story(dies: Dies, mortal: &Mortal, aborted: bool, tells: bool) {
     }
     assert_eq!(status, SessionStatus::Idle, "{told}");
     assert_eq!(only_result(person, &key).await, (ResultStatus::Done, FOUND.to_owned()), "{told}");
-    // Whoever takes over asks a model again.
+    // The process that takes over may ask the model again.
     let most = if dies == Dies::There { 4 } else { 2 };
     let asked = world.digger.asked().len();
     assert!((2..=most).contains(&asked), "{told}: its agent was asked {asked} times");
@@ -121,7 +121,7 @@ async fn story(dies: Dies, mortal: &Mortal, aborted: bool, tells: bool) {
     assert_eq!(person.list(&SessionQuery::all(tenant())).await.unwrap().items.len(), 1, "{told}");
 }
 
-/// Waits until no task of the other program is open.
+/// Waits until all sessions of the other program rest without an alarm.
 async fn until_all_rest(there: &Runtime) {
     loop {
         let all = there.list(&SessionQuery::all(tenant_there())).await.unwrap().items;
@@ -132,7 +132,7 @@ async fn until_all_rest(there: &Runtime) {
     }
 }
 
-/// Tells the story with a death at every write, until a story ends before its death.
+/// Runs the story with a death at each write in turn, until a story ends before its death.
 async fn sweep(dies: Dies, aborted: bool, tells: bool) {
     for after in [false, true] {
         let mut at = 1;

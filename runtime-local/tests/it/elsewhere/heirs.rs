@@ -1,4 +1,4 @@
-//! Tasks from elsewhere that are handed over, deleted, or refused after they were taken.
+//! Remote tasks that are handed over, deleted, or refused after they were accepted.
 //!
 //! Requirements: H21, H26.
 
@@ -21,7 +21,8 @@ use crate::bench::{agent, runtime, settle, store, worker};
 use crate::script::{Say, Script};
 use crate::taking_over::asks_for_extract;
 
-/// An agent that hands its session over to one that says this, and its model.
+/// An agent that hands its session over to an heir, with its runtime and its model. The heir answers with `says`, or
+/// never.
 fn handing_over(says: Option<&'static str>) -> (Runtime, Arc<Agent>, Script) {
     let model = Script::new(move |request| match request.system.contains("You inherit.") {
         _ if asks_for_extract(request) => Say::Text("what matters"),
@@ -46,7 +47,7 @@ async fn heir(there: &Runtime) -> Option<SessionSummary> {
     sessions(there).await.into_iter().find(|session| session.key.id.as_str().starts_with("next-"))
 }
 
-/// Takes the task, and waits until its heir has this status.
+/// Accepts the task, and waits until its heir has this status.
 async fn until_heir(there: &Runtime, agent: &Arc<Agent>, status: SessionStatus) {
     there.take_task(&tenant_there(), agent, task()).await.unwrap();
     while heir(there).await.is_none_or(|heir| heir.status != status || heir.unread > 0) {
@@ -135,7 +136,7 @@ async fn h21_a_task_that_was_taken_and_then_refused_is_stopped() {
     until_there(&world, SessionStatus::Aborted).await;
 }
 
-/// A store that takes no interrupt.
+/// A store whose interrupts fail.
 #[derive(Clone)]
 struct StopsNothing;
 

@@ -1,4 +1,4 @@
-//! Children elsewhere: a session of one program waits for agents of another, over a wire that can be cut.
+//! Remote children: a session of one program waits for agents of another, over a connection that can be cut.
 //!
 //! Requirements: H21.
 
@@ -38,7 +38,7 @@ async fn h21_outcomes_from_elsewhere_come_to_their_address_and_count_as_those_of
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}: it was told, and did not look", began.elapsed());
     assert_eq!(only_result(&world.here, &key).await, (ResultStatus::Done, FOUND.to_owned()));
     assert_eq!(world.wire.told.load(Ordering::SeqCst), 2);
-    // Two steps of its own and one of each task, of two tokens each.
+    // Two steps of the parent and one of each task, with two tokens each.
     assert_eq!(world.here.standing(&key).await.unwrap().usage.tokens.total(), 8);
     drop(there);
 }
@@ -100,7 +100,7 @@ async fn h21_a_task_that_cannot_be_given_is_answered_so_and_stopped_there() {
     }
 }
 
-/// Waits until the one session of the other program has this status.
+/// Waits until the only session of the other program has this status.
 async fn until_there(world: &World, status: SessionStatus) {
     while world.wire.sessions_there().await != [status] {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -140,7 +140,7 @@ async fn h21_a_task_ends_with_the_time_of_its_parent() {
     let late = "timed out: it did not end in time";
     assert_eq!(only_result(&world.here, &key).await, (ResultStatus::Error, format!("[1] {late}")));
     assert!(took >= Duration::from_secs(120) && took < Duration::from_secs(125), "{took:?}");
-    // By the stop, or by the time that it was given.
+    // The task ended by the stop, or by its own time limit.
     let statuses = world.wire.sessions_there().await;
     assert!(matches!(statuses[..], [SessionStatus::Aborted | SessionStatus::Idle]), "{statuses:?}");
     let limits = world.wire.begun.lock().unwrap()[0].limits;
@@ -205,7 +205,7 @@ async fn h21_a_task_that_fails_says_why_and_a_limit_of_the_caller_ends_it() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
     assert!(!outcome.ok && began.elapsed() < Duration::from_secs(15), "{outcome:?} {:?}", began.elapsed());
-    // Given again, also with other words, it stays as it is.
+    // Given again, even with other words, the task stays as it is.
     let again = RemoteTask { task: "north".into(), ..task };
     assert_eq!(there.take_task(&tenant_there(), &agent, again).await.unwrap(), TaskStanding::Ended(outcome));
 }

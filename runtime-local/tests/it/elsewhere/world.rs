@@ -1,4 +1,4 @@
-//! Two programs with a wire between them that can be cut.
+//! Two programs with a connection between them that can be cut.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,25 +20,25 @@ use tokio::time::Instant;
 use crate::bench::{agent, finish, options, say, store, worker};
 use crate::script::{Say, Script};
 
-/// The place of the agent elsewhere.
+/// The URL of the remote agent.
 pub(crate) const THERE: &str = "https://there.example/agents/digger/tasks";
 
-/// A wire between two programs.
+/// The connection between two programs, and its faults.
 #[derive(Default)]
 pub(crate) struct Wire {
     pub(crate) here: Mutex<Option<Runtime>>,
     pub(crate) there: Mutex<Option<(Runtime, Arc<Agent>)>>,
-    /// Whether outcomes have an address.
+    /// True if tasks carry an address to which their outcomes are reported.
     pub(crate) tells: bool,
-    /// Whether what is told is lost.
+    /// True if reported outcomes are lost.
     pub(crate) loses_outcomes: AtomicBool,
-    /// How many tasks are still not taken: what is asked is lost, or only the answer.
+    /// The number of tasks still to be lost: the request, or only its answer.
     pub(crate) loses: AtomicUsize,
     pub(crate) only_the_answer: bool,
     pub(crate) refuses: Option<&'static str>,
-    /// Refuses what comes after what was lost.
+    /// The refusal of each task after the lost ones.
     pub(crate) then_refuses: Option<&'static str>,
-    /// Whether no request is ever answered.
+    /// True if no request is ever answered.
     pub(crate) answers_nothing: bool,
     pub(crate) asked_in_vain: AtomicUsize,
     pub(crate) parents: Mutex<BTreeMap<String, Parent>>,
@@ -64,7 +64,7 @@ impl Wire {
         }
     }
 
-    /// The sessions of the other program.
+    /// The statuses of all sessions of the other program.
     pub(crate) async fn sessions_there(&self) -> Vec<SessionStatus> {
         let all = SessionQuery::all(tenant_there());
         self.there().0.list(&all).await.unwrap().items.iter().map(|session| session.status).collect()
@@ -130,7 +130,7 @@ impl Elsewhere for Wire {
     }
 }
 
-/// Two programs with a wire between them: one with a chief, one with the agent that takes its tasks.
+/// Two connected programs: one with a chief, and one with the agent that takes its tasks.
 pub(crate) struct World {
     pub(crate) wire: Arc<Wire>,
     pub(crate) store: MemoryStore,
@@ -160,7 +160,7 @@ pub(crate) fn task_of(request: &ModelRequest) -> String {
 }
 
 impl Drop for World {
-    /// Each program holds the wire, and the wire both programs.
+    /// Breaks the cycle: each program holds the connection, which holds both programs.
     fn drop(&mut self) {
         *self.wire.here.lock().unwrap() = None;
         *self.wire.there.lock().unwrap() = None;
@@ -187,12 +187,12 @@ impl World {
         Self { wire, store: store_here, store_there, chief, here, digger: script }
     }
 
-    /// Workers of the other program, as long as this is kept.
+    /// Runs a worker of the other program until the returned guard is dropped.
     pub(crate) fn works_there(&self) -> impl Drop {
         worker(&self.wire.there().0, WorkerOptions::default().poll(Duration::from_millis(100)))
     }
 
-    /// Runs a session of the chief to its end.
+    /// Runs a session of the chief to its end. Returns its key, its outcome and the time taken.
     pub(crate) async fn ends(&self) -> (SessionKey, RunOutcome, Duration) {
         let began = Instant::now();
         let (key, outcome) = finish(self.here.execute(say(&self.chief, "go")).await.unwrap()).await;
