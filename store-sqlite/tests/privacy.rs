@@ -1,4 +1,4 @@
-//! Who may read the files of a database, and what removed data leaves in them.
+//! The permissions of a database's files, and what removed data leaves in them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -14,7 +14,7 @@ use holdover_store::time::Timestamp;
 use holdover_store::*;
 use support::*;
 
-/// The files of the folder with their rights, in the order of their names.
+/// Returns the folder's files with their permissions, sorted by name.
 fn rights(folder: &Folder) -> Vec<(String, u32)> {
     let files = read_dir(folder.path()).unwrap().map(|file| file.unwrap());
     let mut rights: Vec<_> = files

@@ -29,7 +29,7 @@ use world::{Hit, World};
 const KILLS: usize = 50;
 /// The percentage of kills that must hit a worker while an effect is running.
 const INSIDE_MIN: usize = 40;
-/// The longest time from the start of a worker's effect to its kill.
+/// The longest random delay before a worker is killed.
 const MOMENT_MAX_MS: u64 = 1200;
 const PATIENCE: Duration = Duration::from_secs(180);
 
