@@ -71,7 +71,7 @@ async fn is_not_there_without_the_commit() {
     // Transactions dropped before and after they became a store.
     drop(paid(&store).await);
     drop(paid(&store).await.into_store());
-    // The fence of a run that is over.
+    // The fence of a run that has ended.
     let old = Fence { epoch: Epoch(0), ..claim.fence.clone() };
     let outcome = paid(&store).await.into_store().commit(&old, saying("c", "late")).await.unwrap();
     assert!(matches!(outcome, CommitOutcome::StaleFence { .. }), "{outcome:?}");
