@@ -1,4 +1,4 @@
-//! Sessions that are partly unreadable: what is refused then, and that nobody else is delayed.
+//! Sessions that are partly unreadable: some operations are refused, and no other session is delayed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
