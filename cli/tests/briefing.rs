@@ -1,4 +1,4 @@
-//! How an agent is instructed: the mode, the system prompt, the skills.
+//! The instructions of an agent: the mode, the system prompt, the skills.
 //!
 //! Requirements: B11, C13, C14.
 

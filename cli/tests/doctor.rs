@@ -1,4 +1,4 @@
-//! What `doctor` reports about a store, and that the command changes nothing.
+//! The report of `doctor` about a store, which the command leaves unchanged.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What a command does at the first signal to stop, and at the second.
+//! Commands that receive a signal to stop, once or twice.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What a person sees on a terminal.
+//! The output of commands on a terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

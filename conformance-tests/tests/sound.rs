@@ -21,7 +21,7 @@ struct Unusual {
     limits: Limits,
     /// The longest time that a wait for a change takes before it returns, even if nothing changed.
     looks_after: Duration,
-    /// How many times a wait yields before it begins to listen for changes.
+    /// The number of times that a wait yields before it begins to listen for changes.
     listens_after: usize,
 }
 

@@ -42,7 +42,7 @@ impl Place {
         std::fs::read_to_string(self.record()).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// Until the server wrote a line that begins so.
+    /// Waits until the server has recorded a line with this beginning.
     async fn written(&self, beginning: &str) {
         let looked = async {
             while !self.lines().iter().any(|line| line.starts_with(beginning)) {

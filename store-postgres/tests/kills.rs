@@ -30,8 +30,9 @@ const BLOCKED: usize = 1;
 struct Seen {
     in_flight: AtomicBool,
     acknowledged: AtomicU64,
-    /// Commits with an unknown outcome, counted by what had happened to them.
+    /// The number of commits with an unknown outcome that had been applied.
     applied: AtomicU64,
+    /// The number of commits with an unknown outcome that had not been applied.
     not_applied: AtomicU64,
 }
 

@@ -83,7 +83,7 @@ async fn an_old_row_is_read_and_goes_on_and_its_old_field_is_gone_with_the_first
         assert_eq!(store.load_session(&key("s")).await.unwrap(), whole);
         assert!(left.is_old("s"), "reading changes nothing");
     }
-    // What this handle remembers of the session is no longer valid.
+    // The data that this handle holds of the session is no longer valid.
     let repeated = store.commit(&claim.fence, saying("one", "first")).await.unwrap();
     assert!(matches!(repeated, CommitOutcome::Committed(_)), "{repeated:?}");
     let saved = store.commit(&claim.fence, saying("two", "second")).await.unwrap();

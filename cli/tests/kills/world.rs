@@ -119,7 +119,7 @@ impl World {
     }
 }
 
-/// What one kill hit.
+/// The calls that one kill hit.
 #[derive(Debug)]
 pub(crate) struct Hit {
     pub(crate) worker: u32,

@@ -14,7 +14,7 @@ use holdover_store::{
     StateStore, StatusCas, StoreError, Watch,
 };
 
-/// How many times each call waits before it acts, and again afterwards.
+/// The number of times that each call waits before it acts, and again afterwards.
 const WAITS: usize = 2;
 
 /// A store that waits several times in each call. A call can thus be dropped before it acts, and after.

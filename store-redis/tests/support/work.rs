@@ -18,8 +18,9 @@ pub(crate) struct Seen {
     pub(crate) acknowledged: AtomicUsize,
     /// The number of writes with an unknown outcome, deliveries and commits.
     pub(crate) unknown: AtomicUsize,
-    /// The number of commits among them that were found applied, and below, the number found not applied.
+    /// The number of commits with an unknown outcome that were found applied.
     pub(crate) applied: AtomicUsize,
+    /// The number of commits with an unknown outcome that were found not applied.
     pub(crate) not_applied: AtomicUsize,
 }
 

@@ -93,7 +93,7 @@ pub(crate) const LIVES_ON: &str = "mkfifo made away; exec 3<>made; mv made pipe;
 pub(crate) struct Witness(fs::File);
 
 impl Witness {
-    /// Waits until there is such a pipe.
+    /// Waits until the workspace has the pipe, and opens it.
     pub(crate) fn of(workspace: &Path) -> Self {
         let pipe = workspace.join("pipe");
         until(|| pipe.exists().then_some(()));

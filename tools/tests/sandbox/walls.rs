@@ -128,7 +128,7 @@ fn walls_that_are_required_are_had_or_refused_and_a_plain_folder_says_that_it_is
     }
     let off = LocalSandboxes::open(&ground.options().walls(WallsPolicy::Off)).unwrap();
     assert_eq!(off.describe(), "sandbox: plain folder, no walls (walls are off)");
-    // Whether the open succeeds depends on this machine.
+    // The open succeeds only on a machine where bubblewrap works.
     let required = ground.options().walls(WallsPolicy::Required);
     assert_eq!(LocalSandboxes::open(&required).is_ok(), has_walls(&ground.open()));
 }
