@@ -89,7 +89,7 @@ fn a_call_whose_key_is_not_here_holds_up_no_other() {
     let listed = fixture.run(&["sessions", "pending"]).ends(0);
     listed.says("encrypted, key 1 is not here").says("encrypted, key 2 is not here");
 
-    // The answer was written under the newer key, so the older key cannot read it.
+    // The answer is encrypted under the newer key. With the older key alone, the call is still listed as answered.
     with(&fixture, "both.toml", "approve one --detach").ends(0);
     with(&fixture, "old.toml", "sessions pending").ends(0).says("is answered").says("session two: ");
 }

@@ -1,5 +1,5 @@
-//! The loss at a failover of a Redis Cluster: it is documented, counted here, and always noticed by a live
-//! worker.
+//! The loss at a failover of a Redis Cluster. The store's capabilities announce it, the test counts it, and a
+//! live worker always notices it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,7 +1,7 @@
 //! Workers are killed at random moments, mostly while an effect is running, and people go on sending messages
-//! and answers. Every session must end, and no message or answer may be lost. The effects in the file system
-//! must be the promised ones: a call may be in doubt only if a kill hit it.
-//!
+//! and answers. Every session must end, and no message or answer may be lost. No effect may be repeated
+//! unless that is allowed. A call may be in doubt only if a kill may have hit it, or if its session lost a
+//! run for another reason.
 //! Requirements: U03.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
