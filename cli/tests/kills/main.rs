@@ -2,6 +2,7 @@
 //! and answers. Every session must end, and no message or answer may be lost. No effect may be repeated
 //! unless that is allowed. A call may be in doubt only if a kill may have hit it, or if its session lost a
 //! run for another reason.
+//!
 //! Requirements: U03.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
