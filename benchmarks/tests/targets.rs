@@ -7,7 +7,7 @@
 
 const PAGE: &str = include_str!("../../docs/benchmarks.md");
 
-/// The most that step 10,000 may take, as a multiple of step 10, at the median.
+/// The most that step 10,000 may take, as a multiple of step 10. Both are medians.
 const STEP_MAX: f64 = 1.1;
 /// The most bytes that the file may hold, as a multiple of the transcripts.
 const STORED_MAX: f64 = 1.6;

@@ -1,4 +1,4 @@
-//! What somebody owes a session: approvals, denials, answers.
+//! Answers to the calls of a session that wait for people: approvals, denials, answers.
 //!
 //! Requirements: H14.
 
@@ -116,14 +116,14 @@ fn an_answer_given_twice_is_said_so_and_another_one_is_refused() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     fixture.run(&["approve", "s", "c1-0", "--detach"]).ends(0).says("left to a worker");
-    // Before anybody has read it.
+    // Before a run has read the approval.
     fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved already");
     fixture.run(&["deny", "s", "c1-0"]).fails(1, &["call c1-0", "approved already"]);
     fixture.run(&["approve", "s"]).fails(1, &["no call waits for approval"]);
     assert!(!fixture.has("files/note.txt"));
     fixture.run(&["work", "--until-idle"]).ends(0);
     assert!(fixture.has("files/note.txt"));
-    // After it was carried out.
+    // After the call was carried out.
     fixture.run(&["approve", "s", "c1-0"]).ends(0).says("approved already");
     fixture.run(&["deny", "s", "c1-0"]).fails(1, &["call c1-0", "approved already"]);
     fixture.run(&["approve", "s", "c9-9"]).fails(1, &["call c9-9", "is not pending"]);
@@ -204,7 +204,7 @@ fn a_tool_is_approved_for_the_rest_of_the_session() {
     fixture.run(&["approve", "s", "--always", "--by", "Ada"]).ends(0).says("Twice.");
     assert!(fixture.has("files/a.txt") && fixture.has("files/b.txt"), "nobody was asked about the second");
     fixture.run(&["approve", "s", "c1-0", "--always"]).ends(0).says("approved already");
-    // As it was shown before somebody approved it for longer.
+    // The approval as it was first given, without `--always`.
     fixture
         .run(&["approve", "s", "c1-0"])
         .ends(0)
@@ -217,7 +217,7 @@ fn a_tool_is_approved_for_the_rest_of_the_session() {
     fixture.run(&["sessions", "show", "s"]).ends(0).says("approved  write_file, for the rest of the session");
     let shown = fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last();
     assert_eq!(shown["always"], serde_json::json!(["write_file"]));
-    // Without the word, each is asked about.
+    // Without `--always`, each call needs its own approval.
     fixture.run(&["run", "agent.toml", "--session", "t", "write"]).ends(10);
     fixture.run(&["approve", "t"]).ends(10).says("c2-0");
 }

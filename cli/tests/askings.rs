@@ -1,4 +1,4 @@
-//! Which asking an answer is for, and what a person is shown who must decide.
+//! Approvals and answers by the id of a pending call, and what is shown to the person who decides.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -51,7 +51,7 @@ fn one_edit_is_for_one_call_however_it_is_named() {
     fixture.run(&["approve", &ids[0], &ids[1], "--edit", edit, "--always"]).fails(2, &["fit one call"]);
     assert_eq!(pending_ids(&fixture), ids, "nothing was decided");
     assert!(!fixture.has("files/note.txt"));
-    // Named twice it is still one.
+    // An id that is given twice still names one call.
     fixture.run(&["approve", &ids[0], &ids[0], "--edit", edit]).ends(0);
     assert_eq!(fixture.read("files/note.txt"), "once");
     assert_eq!(pending_ids(&fixture), ids[1..]);
@@ -71,13 +71,13 @@ fn what_is_named_by_its_asking_may_be_said_again() {
     assert_eq!((&again["session"], &again["call"]), (&"s".into(), &"c1-0".into()));
     assert_eq!((&again["delivered"], &again["pending"]), (&"duplicate".into(), &first.as_str().into()));
     fixture.run(&["deny", first]).fails(1, &["session s: call c1-0: was approved already"]);
-    // Half of it was done: the rest is done now.
+    // One of the two was approved before; the other is approved now.
     fixture.run(&["approve", first, second]).ends(0).says("session s: call c1-0 was approved already");
     assert_eq!(pending_ids(&fixture), Vec::<String>::new());
     fixture.run(&["approve", first, second]).ends(0).says("session t: call c1-0 was approved already");
     let of_another_life = format!("{}{}", "0".repeat(32), &first[32..]);
     fixture.run(&["approve", &of_another_life]).fails(1, &["no pending call has this id"]);
-    // With its session it is found, too.
+    // The id is also found when the session is named with it.
     fixture.run(&["approve", "s", first]).ends(0).says("session s: call c1-0 was approved already");
 }
 
@@ -93,7 +93,7 @@ fn a_printed_command_answers_what_was_shown_and_nothing_that_came_later() {
         assert_ne!(script, other);
         fixture.write("script.toml", &other);
         let asked = run();
-        // The same names, other arguments.
+        // The call has the same name but other arguments.
         assert!(shown.out.contains("(c1-0)") && asked.out.contains("(c1-0)"), "{asked:#?}");
         let before = fixture.run(&["sessions", "show", "s", "--json"]).ends(0).last();
         for name in names {
@@ -115,7 +115,7 @@ fn no_session_is_taken_for_an_asking() {
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
     let shown = pending_ids(&fixture).remove(0);
     fixture.run(&["sessions", "delete", "s"]).ends(0);
-    // No session is given such a name, in whatever way it is made.
+    // No session can be created with the id of a pending call as its name, by any command.
     fixture.run(&["run", "agent.toml", "--session", "t", "hello"]).ends(0);
     for words in [
         &["run", "agent.toml", "--session", &shown, "write"][..],
@@ -125,7 +125,7 @@ fn no_session_is_taken_for_an_asking() {
         fixture.run(words).fails(2, &[&shown, "this reads like the id of a pending call"]);
     }
     fixture.run(&["approve", &shown]).fails(1, &["error: pending call ", "no pending call has this id"]);
-    // One that another program has named so is not taken for the asking, either.
+    // A session that another program created with such a name is not taken for the pending call either.
     let named = |id: &str| SessionKey::new("default".parse().unwrap(), id.parse().unwrap());
     with_runtime(&fixture, async |runtime| {
         runtime.fork(&named("t"), Fork::newest().to(shown.parse().unwrap())).await.unwrap();
@@ -137,7 +137,7 @@ fn no_session_is_taken_for_an_asking() {
     fixture.run(&["approve", &pending_ids(&fixture)[0], "--detach"]).ends(0);
 }
 
-/// Does something to the fixture's store that no command does.
+/// Acts on the fixture's store in a way that no command offers.
 fn with_runtime<T>(fixture: &Fixture, act: impl AsyncFnOnce(&Runtime) -> T) -> T {
     let waits = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     waits.block_on(async {
@@ -151,7 +151,8 @@ fn with_runtime<T>(fixture: &Fixture, act: impl AsyncFnOnce(&Runtime) -> T) -> T
     })
 }
 
-/// Has session `t` ask what a newer version would; the id of that asking.
+/// Makes session `t` wait for a kind of answer that only a newer version knows. Returns the id of the pending
+/// call.
 async fn ask_as_a_newer_version(store: &SqliteStore) -> PendingId {
     let key = SessionKey::new(TenantId::new("default").unwrap(), SessionId::new("t").unwrap());
     let one = ClaimOne {
@@ -211,7 +212,7 @@ fn u05_what_this_version_cannot_read_is_listed_beside_the_others_and_refused() {
     fixture.run(&["approve", "s"]).ends(0).says("Written.");
 }
 
-/// An agent with a tool that takes whatever comes, and is asked about.
+/// An agent with a tool that takes any arguments and requires approval.
 const ANY: &str = r#"
 name = "tester"
 model = "scripted:script.toml"
@@ -263,7 +264,7 @@ fn u12_at_the_step_limit_somebody_may_grant_more_and_else_the_turn_ends_there() 
         let asked = fixture.run(&["run", "more.toml", "--session", session, "go"]).ends(10);
         asked.says("the turn has taken as many steps as it may (1): may it take 1 more?").says("more_steps");
     }
-    // One more, then as many as she says; then they are all taken again.
+    // Grants one more step, then two. Each time the turn uses all its steps and asks again.
     fixture.run(&["approve", "s"]).ends(10);
     fixture.run(&["approve", "s", "--edit", r#"{"steps": 0}"#]).fails(2, &["0 is not from 1 to 1000"]);
     fixture.run(&["approve", "s", "--always"]).fails(2, &["more steps are granted once"]);

@@ -78,7 +78,7 @@ fn h21_a_model_begins_a_child_and_goes_on_and_a_worker_runs_the_child_and_tells_
     let child = listed[0]["session"].as_str().unwrap().to_owned();
     fixture.run(&["sessions", "tree", "s"]).ends(0).says(&child);
     fixture.run(&["approve", "s", "--detach"]).ends(0);
-    // The file is not needed any more: all is stored with the sessions.
+    // The agent file is no longer needed: the definition is stored with the sessions.
     fixture.write("agent.toml", "");
     fixture.run(&["work", "--until-idle"]).ends(0);
     let told = fixture.run(&["sessions", "messages", "s"]).ends(0);

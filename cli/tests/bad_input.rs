@@ -1,4 +1,5 @@
-//! Bad input of every kind: one line that names what is wrong, the right code, and nothing changed.
+//! Bad input of every kind: the error is one line that names the fault, the exit code is right, and nothing
+//! changes.
 //!
 //! Requirements: C18.
 
@@ -8,7 +9,7 @@ mod support;
 
 use support::{Fixture, Ran, wait_until};
 
-/// As deep as no parser that calls itself can go.
+/// A nesting deeper than any recursive parser can follow.
 const DEEP: usize = 100_000;
 
 fn deep_list() -> String {
@@ -19,7 +20,7 @@ fn deep_object() -> String {
     "{\"a\":".repeat(DEEP) + "1" + &"}".repeat(DEEP)
 }
 
-/// All that a store holds of its sessions.
+/// Everything that the commands show of the sessions in the store.
 fn contents(fixture: &Fixture) -> String {
     let all = fixture.run(&["sessions", "list", "--json"]).ends(0);
     let mut contents = all.out.clone();
@@ -89,7 +90,7 @@ fn a_wrong_value_in_an_agent_file_is_named_by_its_key_in_plain_words() {
         ("[[tool]]\nname = 'a'\ndescription = 2", "line 4: tool[0].description: a text is wanted, not 2"),
         ("stop_when = ['tool_done']", "line 2: stop_when[0]: \"tool_done\" alone says too little"),
         ("name = 2024-05-01", "line 2: name: a date is not allowed here"),
-        // A list where a table is wanted, and the other way round.
+        // A list in place of a table, and a table in place of a list.
         ("limits = []", "line 2: limits: a table is wanted, not a list"),
         ("limits = [7]", "line 2: limits: a table is wanted, not a list"),
         ("limits = { prices = [1, 2] }", "line 2: limits.prices: a table is wanted, not a list"),
@@ -101,7 +102,7 @@ fn a_wrong_value_in_an_agent_file_is_named_by_its_key_in_plain_words() {
         ("[tools]\nread_file = true", "line 2: tools: a list is wanted, not a table"),
         ("name = {}", "line 2: name: a text is wanted, not a table"),
         ("durability = []", "is wanted, not a list"),
-        // What stands in a list is named by its place.
+        // An element of a list is named by its index.
         ("fallback = ['openai:a', 'gpt-5']", "line 2: fallback[1]: model \"gpt-5\": write PROVIDER:NAME"),
         ("fallback = ['openai:a', 7]", "line 2: fallback[1]: a model (\"PROVIDER:NAME\", a table with"),
         ("fallback = ['openai:a', { provider = 'openai' }]", "line 2: fallback[1].name: is missing"),
@@ -179,7 +180,7 @@ fn what_is_not_taken_changes_nothing() {
     for (words, code, said) in cases {
         let ran = fixture.run(words).ends(code);
         assert!(ran.err.starts_with("error: ") && !ran.err.contains("panicked"), "{ran:#?}");
-        // What the command line's parser says itself goes on with how it is used.
+        // The errors of the command line's own parser are followed by the usage.
         assert!(code == 2 && words[0] == "events" || ran.err.lines().count() == 1, "{ran:#?}");
         for word in said {
             assert!(ran.err.contains(word), "{word:?} in {ran:#?}");
@@ -297,21 +298,21 @@ fn a_reader_without_room_is_said_so() {
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.starts_with("error: standard output: ") && said.lines().count() == 1, "{said}");
-    // How the session stands is said by the code, as ever, and that it could not be printed besides.
+    // The exit code still tells the outcome of the turn; a line on standard error reports the failed print.
     let output = fixture.command(&["run", "agent.toml", "--session", "w", "ask"]).stdout(full()).output();
     let output = output.expect("it starts");
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(10), "{said}");
     assert!(said.starts_with("error: standard output: ") && said.lines().count() == 1, "{said}");
     fixture.run(&["answer", "w", "blue"]).ends(0);
-    // What was done is done.
+    // The message was stored and answered although printing failed.
     let output = fixture.command(&["send", "s", "hello again"]).stdout(full()).output().expect("it starts");
     assert_eq!(output.status.code(), Some(1));
     fixture.run(&["sessions", "messages", "s"]).ends(0).says("> hello again\nGood day.");
 }
 
-/// What a shell does in a mount namespace of its own, in which the folder `full` is a disk of 512 KiB. None,
-/// and a printed reason, where this machine does not let us.
+/// Runs a script in a mount namespace of its own, in which the folder `full` is a disk of 512 KiB. Prints a
+/// reason and returns `None` if the machine does not allow such a mount.
 fn on_a_small_disk(fixture: &Fixture, script: &str) -> Option<Ran> {
     std::fs::create_dir(fixture.path("full")).expect("a folder");
     fixture.write("disk.sh", script);
@@ -321,7 +322,7 @@ fn on_a_small_disk(fixture: &Fixture, script: &str) -> Option<Ran> {
             return Some(fixture.shell(&format!("{how} sh -euc '{mounted} && . ./disk.sh'")));
         }
     }
-    // A test has no other voice.
+    // A test can report the reason only by printing.
     #[expect(clippy::print_stderr, reason = "a skipped test says why")]
     {
         eprintln!("skipped: this machine lets nobody mount a tmpfs in a namespace of its own");

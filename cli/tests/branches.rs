@@ -1,4 +1,4 @@
-//! Checkpoints, forks, retention, and what is said while it is said.
+//! Checkpoints, forks, retention, and messages that are followed while they are streamed.
 //!
 //! Requirements: A15.
 
@@ -108,7 +108,7 @@ fn deltas_are_followed_from_another_process_and_end_with_the_message() {
     assert!(words.starts_with(said.as_str()), "{said}");
     let message = lines.iter().find(|line| line["event"]["role"] == "assistant").unwrap();
     assert_eq!(message["event"]["stream"], deltas[0]["stream"], "it takes the place of its deltas");
-    // A cursor within the stream goes on where the message took its place.
+    // After a cursor within the stream, reading goes on with the message that replaced the stream.
     let within = deltas[0]["cursor"].as_str().unwrap();
     let rest = fixture.run(&["events", "s", "--deltas", "--json", "--after", within]).ends(0).lines();
     let missed = lines.iter().skip_while(|line| line["cursor"] != within).skip(1);

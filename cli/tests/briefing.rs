@@ -1,4 +1,4 @@
-//! How an agent works: its mode, its system prompt, its skills.
+//! The instructions of an agent: the mode, the system prompt, the skills.
 //!
 //! Requirements: B11, C13, C14.
 
@@ -18,7 +18,7 @@ tools = ["read_file", "write_file"]
 root = "files"
 "#;
 
-/// What it says tells what it was told.
+/// A model whose answers show which instructions it received.
 const SCRIPT: &str = r#"
 [[turns]]
 when = { result_of = "read_skill", result_contains = "Sort them by month." }
@@ -60,7 +60,7 @@ fn c13_the_skills_of_the_file_are_listed_in_the_prompt_and_read_when_they_are_ne
     let fixture = fixture();
     fixture.run(&["run", "reader.toml", "--session", "s", "hi"]).ends(0).says("At your service.");
     fixture.run(&["send", "s", "file them"]).ends(0).says("I have read how.");
-    // They are looked for where the file was, also by another process.
+    // Skills are looked up beside the agent file, also by another process.
     fixture.write("skills/invoices/SKILL.md", "no head");
     fixture.run(&["run", "reader.toml", "hi"]).fails(2, &["skills", "SKILL.md"]);
 }

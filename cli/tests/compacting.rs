@@ -1,4 +1,4 @@
-//! Long sessions: summaries, and what is left of a session when it is rebuilt.
+//! Long sessions: summaries, and sessions that are rebuilt from their history.
 //!
 //! Requirements: D19.
 
@@ -14,7 +14,7 @@ model = "scripted:talk.toml"
 kept_turns = 1
 "#;
 
-/// Answers, and writes the summary of what was said.
+/// A model that answers, and that writes summaries of the conversation.
 const TALK: &str = r###"
 [[turns]]
 when = { user_contains = "AGENT: Good day." }
@@ -43,7 +43,7 @@ fn a71_what_is_old_is_summarised_when_somebody_asks_for_it() {
     let fixture = met_twice();
     let ran = fixture.run(&["compact", "s"]).ends(0);
     ran.says("• older messages are summarised").says("we have met").says("• summarised: ");
-    // Nothing is gone, and the session goes on.
+    // No message was deleted, and the session can go on.
     let messages = fixture.run(&["sessions", "messages", "s"]).ends(0);
     messages
         .says("> hello\n")

@@ -1,4 +1,4 @@
-//! `holdover conformance`: what it prints, what it leaves behind, how it ends.
+//! `holdover conformance`: its output, the files it leaves behind, and its exit codes.
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
@@ -37,7 +37,7 @@ fn a_store_of_the_user_is_not_touched_and_nothing_is_left_beside_it() {
     let ran = fixture.run(&["conformance", "--store", "sqlite:mine.db", "--filter", CASE]).ends(1);
     assert!(last_line(&ran).starts_with("incomplete: distributed, 1 passed"), "{ran:#?}");
     assert_eq!((files(&fixture), fixture.read("mine.db").as_str()), (before, "not even a database"));
-    // A folder is tested inside.
+    // When the URL names a folder, the test stores lie inside that folder.
     fixture.run(&["conformance", "--store", "sqlite:files", "--filter", CASE]).ends(1).says("SQLite");
     assert_eq!(std::fs::read_dir(fixture.path("files")).expect("a folder").count(), 0);
 }

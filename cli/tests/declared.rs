@@ -1,4 +1,4 @@
-//! Tools that an agent file declares: programs of one's own.
+//! Tools that an agent file declares as programs.
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
@@ -41,7 +41,8 @@ when = { result_of = "charge", result_status = "error" }
 say = "Not charged."
 "#;
 
-/// Notes what it was sent, and goes on once it may, or once nobody is left to tell.
+/// A tool that records its input, and ends once `gate` exists. It also ends if the process that started it is
+/// gone.
 const CHARGE: &str = r#"#!/bin/sh
 echo "$HOLDOVER_IDEMPOTENCY_KEY $HOLDOVER_SESSION $(cat)" >>sends
 until [ -e gate ]; do kill -0 "$PPID" 2>/dev/null || exit 1; sleep 0.02; done

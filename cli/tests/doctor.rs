@@ -1,4 +1,4 @@
-//! What the doctor says of a store, and that it changes nothing.
+//! The report of `doctor` about a store, which the command leaves unchanged.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -21,17 +21,18 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Fixture, wait_until};
 
-/// Nothing is given time.
+/// `doctor` without patience: what is overdue is reported at once.
 const IMPATIENT: [&str; 4] = ["doctor", "--patience", "0s", "--json"];
 
-/// The session that is stuck for `reason`, with the commands that help.
+/// Returns the session that is stuck for `reason`, with the suggested commands. `None` if there is no such
+/// session.
 fn stuck(report: &Value, reason: &str) -> Option<(String, Vec<Vec<String>>)> {
     let found = report["stuck"].as_array().expect("a list").iter().find(|found| found["reason"] == reason)?;
     let help = serde_json::from_value(found["help"].clone()).expect("commands");
     Some((found["session"].as_str().expect("an id").to_owned(), help))
 }
 
-/// Does something to the fixture's store that no command does.
+/// Acts on the fixture's store in a way that no command offers.
 fn with_store<T>(fixture: &Fixture, act: impl AsyncFnOnce(&SqliteStore) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -90,7 +91,7 @@ fn a_store_that_this_user_cannot_write_is_not_healthy() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
     fixture.shell("chmod 777 . && chmod 444 holdover.db").ends(0);
-    // Who may do everything must become somebody else first.
+    // The superuser may write anything, so it must first become another user.
     let other = "setpriv --reuid=65534 --regid=65534 --clear-groups";
     let doctor = format!("[ $(id -u) = 0 ] && as='{other}'; $as {} doctor", support::HOLDOVER);
     let report = fixture.shell(&format!("{doctor} --json")).ends(1).last();
@@ -113,7 +114,7 @@ fn a_session_that_nobody_takes_is_stuck_until_a_worker_comes() {
     fixture.run(&IMPATIENT).ends(0);
 }
 
-/// Ten years ahead of the machine's clock.
+/// A clock that is ten years ahead of the machine's.
 struct Ahead;
 
 impl Clock for Ahead {
@@ -123,7 +124,7 @@ impl Clock for Ahead {
     }
 }
 
-/// Claims the session while the clock is ten years ahead, and gives it back if it is asked to.
+/// Claims the session by a clock that is ten years ahead. Releases it if `gives_back` is set.
 fn claimed_in_ten_years(fixture: &Fixture, id: &str, gives_back: bool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! Running sessions, and reading them.
+//! Commands that run sessions, list them and show them.
 //!
 //! Requirements: C06, D01.
 
@@ -98,7 +98,7 @@ fn a_worker_does_what_is_left_to_it() {
             fixture.run(&["run", "agent.toml", "--session", session, "--detach", "--json", "hello"]).ends(0);
         assert_eq!(ran.last()["outcome"], Value::Null);
     }
-    // Everything that the agent needs is stored with its sessions, and not where it was written.
+    // The agent's definition is stored with its sessions; the file is no longer needed.
     std::fs::remove_file(fixture.path("agent.toml")).expect("the agent file is removed");
     let worked = fixture
         .run(&["work", "--until-idle", "--max-running", "2"])
@@ -113,7 +113,7 @@ fn a_worker_does_what_is_left_to_it() {
     fixture.run(&["send", "a", "--detach", "nonsense"]).ends(0);
     let lines = fixture.run(&["work", "--until-idle", "--json"]).ends(0).lines();
     assert_eq!(lines[0], json!({ "session": "a", "outcome": { "kind": "failed" } }), "{lines:#?}");
-    // A turn that failed is no failure of the worker.
+    // A turn that failed does not make the worker fail.
     assert_eq!(
         (&lines[1]["stopped"], &lines[1]["runs"]),
         (&json!("idle"), &json!({ "failed": 1 })),
@@ -203,14 +203,14 @@ fn h24_a_list_goes_on_where_another_ended() {
     while let Some((_, next)) = ran.err.split_once("there may be more sessions: ") {
         walked.push(rows(&ran.out));
         assert!(walked.len() < 4, "{walked:?}");
-        // Time passes, and what comes new is not on the pages that are left.
+        // Sessions that are created meanwhile do not appear on the remaining pages.
         run(&format!("new-{}", walked.len()));
         ran = fixture.shell(next).ends(0);
     }
     walked.push(rows(&ran.out));
     assert_eq!(walked, [vec!["e", "d"], vec!["c", "b"], vec!["a"]]);
 
-    // The same for programs: the last line says where to go on, if there is more.
+    // The same as JSON: the last line has the cursor of the next page, if there is one.
     let page = |words: &[&str]| -> (Vec<String>, Option<String>) {
         let words = [&["sessions", "list", "--json", "--limit", "4"], words].concat();
         let ran = fixture.run(&words).ends(0);

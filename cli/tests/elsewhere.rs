@@ -1,4 +1,5 @@
-//! Sessions whose agent lives in another program, in a store that this one looks at and works on, too.
+//! Sessions whose agent exists only in another program, in a store that the command line shares with that
+//! program.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -15,14 +16,14 @@ use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 use support::Fixture;
 
-/// Nothing is given time.
+/// `doctor` without patience: what is overdue is reported at once.
 const IMPATIENT: [&str; 4] = ["doctor", "--patience", "0s", "--json"];
 
 fn key(id: &str) -> SessionKey {
     SessionKey::new(TenantId::new("default").unwrap(), SessionId::new(id).unwrap())
 }
 
-/// Does something to the fixture's store as the program `till` would, which has an agent of its own.
+/// Acts on the fixture's store as the program `till`, which has an agent of its own.
 fn till<T>(fixture: &Fixture, act: impl AsyncFnOnce(&SqliteStore, &Runtime, &Arc<Agent>) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -81,7 +82,7 @@ fn a_session_of_another_program_is_left_to_it_and_named_with_it() {
     assert_eq!(listed(&fixture, "theirs"), before);
     fixture.run(&["send", "theirs", "--detach", "hello"]).ends(0).says("left to a worker (of till)");
 
-    // Its own program goes on with it at once.
+    // The session's own program can go on with it at once.
     till(&fixture, async |_, runtime, _| runtime.wait(&key("theirs")).await.unwrap());
     fixture.run(&["sessions", "messages", "theirs"]).ends(0).says("Good day.");
 }

@@ -1,4 +1,5 @@
-//! Turns that end before they are done: each has an exit code of its own, whichever command ran or waited for it.
+//! Turns that end early: each kind has its own exit code, the same for the command that ran the turn and for
+//! those that waited.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -6,7 +7,7 @@ mod support;
 
 use support::Fixture;
 
-/// Looks at the same folder again and again.
+/// A model that lists the same folder at every step.
 const SCRIPT: &str =
     "[[turns]]\ncalls = [{ tool = 'list_files', arguments = {} }]\nusage = { input = 10, output = 4 }\n";
 
@@ -29,7 +30,7 @@ fn a_turn_that_ends_before_it_is_done_says_so_with_its_exit_code() {
         fixture.write(&file, &agent(bounds));
         let ran = fixture.run(&["run", &file, "--session", reason, "go"]);
         ran.ends(code).says(reason);
-        // Nothing is left to stop: how the turn ended is said, and is no failure of this command.
+        // The turn is over already: `interrupt` says how it ended, and succeeds.
         fixture.run(&["interrupt", reason]).ends(0).says(reason);
         let quiet = format!("{reason}-quiet");
         fixture.run(&["run", &file, "--session", &quiet, "--quiet", "go"]).ends(code);

@@ -1,4 +1,4 @@
-//! Flags that cannot be meant so change nothing, and what waits is taken up.
+//! Flags with invalid values change nothing, and a message that no worker could serve is taken up later.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

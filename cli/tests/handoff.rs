@@ -1,4 +1,4 @@
-//! Sessions that are handed over: a new one works on a goal, with what of the old one matters for it.
+//! Handoffs: a new session works on a goal, with the relevant context of the old session.
 //!
 //! Requirements: B50, H26.
 
@@ -14,7 +14,7 @@ name = "talker"
 model = "scripted:talk.toml"
 "#;
 
-/// Answers, and makes extracts.
+/// A model that answers, and that makes extracts for handoffs.
 const TALK: &str = r###"
 [[turns]]
 when = { user_contains = "THE GOAL: " }
@@ -33,7 +33,7 @@ when = { user_contains = "hello" }
 say = "Good day."
 "###;
 
-/// A model that makes no extracts.
+/// A model that fails to make extracts.
 const MUTE: &str = r#"
 [[turns]]
 when = { user_contains = "THE GOAL: " }
@@ -115,7 +115,7 @@ fn b50_a_worker_does_it_and_a_repeat_finds_the_same_session() {
     assert_eq!(fixture.run(&words).ends(0).last()["session"], json!(id));
     let messages = fixture.run(&["sessions", "messages", &id]).ends(0).out;
     assert_eq!(messages.matches("The door is blue now.").count(), 1, "{messages}");
-    // What is said there later is not what it was handed over for.
+    // A later message in the new session does not change its goal.
     fixture.run(&["send", &id, "paint the window"]).ends(0);
     assert_eq!(fixture.run(&words).ends(0).lines()[0]["goal"], json!(3));
     let other = ["sessions", "handoff", "s", "--goal", "paint the window", "--key", "k"];
@@ -180,7 +180,7 @@ fn h26_the_agent_of_another_file_goes_on() {
         .ends(0)
         .says("another agent works on the goal behind message 2");
     fixture.run(&["sessions", "replay", "t"]).ends(0);
-    // Any process goes on with it.
+    // Any process can go on with the new session.
     fixture.run(&["send", "t", "and again: paint the door"]).ends(0).says("Painted.");
     let none = ["sessions", "handoff", "s", "--goal", GOAL, "--to", "u", "--agent", "none.toml"];
     fixture.run(&none).fails(2, &["none.toml"]);

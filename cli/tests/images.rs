@@ -1,4 +1,4 @@
-//! Pictures that are shown with a message.
+//! Pictures that are attached to a message or an answer.
 //!
 //! Requirements: A51.
 
@@ -53,7 +53,7 @@ fn a51_a_picture_is_said_with_a_message_and_one_that_is_none_changes_nothing() {
     ] {
         fixture.run(&[&run[..], &[file, "look"]].concat()).fails(2, &[why]);
     }
-    // Nothing was begun: there is no store.
+    // The run did not begin: there is no store.
     fixture.run(&["sessions", "list"]).fails(1, &["there is no"]);
 
     fixture.run(&[&run[..], &["plan.png", "look"]].concat()).ends(0).says("A plan.");
@@ -76,7 +76,8 @@ fn a51_a_picture_is_shown_with_an_answer() {
     fixture.run(&[&answer[..], &["blue"]].concat()).ends(0).says("Blue it is.");
     let told = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0);
     assert_eq!(told.out.matches("iVBORw0KGgo=").count(), 1, "{told:#?}");
-    // The same again says nothing new; without the picture it is another answer.
+    // Repeating the answer changes nothing. Without the picture it counts as another answer, which is
+    // refused.
     fixture.run(&[&answer[..], &["c1-0", "blue"]].concat()).ends(0);
     fixture.run(&["answer", "s", "c1-0", "blue"]).fails(1, &["it has its result already"]);
 }

@@ -1,4 +1,4 @@
-//! Stores whose payloads are encrypted, with the keys, with some of them, and without.
+//! Stores with encrypted payloads, read with all keys, with some of them, and without any.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use support::{Fixture, HOLDOVER, Ran};
 
-/// The first key, and one that came after it.
+/// The first key, and a newer one.
 const OLD: &str = "0a";
 const NEW: &str = "0b";
 
@@ -23,7 +23,7 @@ fn set_mode(fixture: &Fixture, file: &str, mode: u32) {
     std::fs::set_permissions(fixture.path(file), PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// Runs a command with the keys of this file.
+/// Runs a command with the keys of this file. The output must not contain a key.
 fn with(fixture: &Fixture, file: &str, words: &str) -> Ran {
     let ran = fixture.shell(&format!("HOLDOVER_KEYS={file} {HOLDOVER} {words}"));
     for digits in [OLD, NEW] {
@@ -32,7 +32,7 @@ fn with(fixture: &Fixture, file: &str, words: &str) -> Ran {
     ran
 }
 
-/// Two sessions, the second written after the key was changed.
+/// A store with two sessions, the second written after the key was changed.
 fn rotated() -> Fixture {
     let fixture = Fixture::new();
     write_keys(&fixture, "old.toml", 1, &[(1, OLD)]);
@@ -89,7 +89,7 @@ fn a_call_whose_key_is_not_here_holds_up_no_other() {
     let listed = fixture.run(&["sessions", "pending"]).ends(0);
     listed.says("encrypted, key 1 is not here").says("encrypted, key 2 is not here");
 
-    // Its answer was written under the newer key.
+    // The answer is encrypted under the newer key. With the older key alone, the call is still listed as answered.
     with(&fixture, "both.toml", "approve one --detach").ends(0);
     with(&fixture, "old.toml", "sessions pending").ends(0).says("is answered").says("session two: ");
 }
@@ -131,7 +131,7 @@ fn the_status_of_keys_counts_the_payloads_under_each() {
     some.says("key 1 ").says("here, written with").says("key 2 ").says("not here");
     fixture.run(&["keys", "status"]).ends(1).says("not here");
 
-    // Once the sessions of the old key are gone, nothing needs it.
+    // After the sessions of the old key are deleted, the key is no longer needed.
     with(&fixture, "both.toml", "sessions delete one").ends(0);
     let status = with(&fixture, "both.toml", "keys status --json").ends(0).last();
     let old = status["keys"].as_array().unwrap().iter().find(|found| found["key"] == 1).unwrap();

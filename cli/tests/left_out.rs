@@ -1,4 +1,4 @@
-//! A build without the parts that are features: each is named where it is needed, with the command that adds it.
+//! A build without optional features: an error names the missing feature and the command that adds it.
 
 #![cfg(not(any(
     feature = "conformance",

@@ -1,4 +1,4 @@
-//! Looking at a session from every side, and deleting it.
+//! Commands that show a session or list sessions, and the deletion of sessions.
 //!
 //! Requirements: D18.
 
@@ -74,7 +74,7 @@ fn the_history_holds_every_move_from_the_first_to_the_last() {
     assert_eq!(field(&rows[0], "from"), "idle");
     assert_eq!(rows[0]["on"]["input"], "turn_requested");
     assert!(rows.iter().all(|row| row["at"].is_u64() && row["cursor"].is_string()));
-    // In order, and none is missing: each begins where the one before it led.
+    // The moves are in order and complete: each begins in the state in which the one before it ended.
     for two in rows.windows(2) {
         assert_eq!(two[0]["to"], two[1]["from"], "{two:#?}");
         assert!(two[0]["at"].as_u64() <= two[1]["at"].as_u64(), "{two:#?}");
@@ -158,7 +158,7 @@ fn who_follows_a_quiet_session_ends_with_its_reader() {
     fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
     let follow = format!("timeout 50 {} events s --follow", support::HOLDOVER);
     let lines = fixture.run(&["events", "s"]).ends(0).out.lines().count();
-    // The reader goes away in the middle, and after all that there is to read.
+    // The reader goes away in the middle of the events, or after the last of them.
     for wanted in [1, lines] {
         let ran = fixture.shell(&format!("{{ {follow}; echo \"code $?\" >&2; }} | head -n {wanted}")).ends(0);
         assert_eq!((ran.out.lines().count(), ran.err.as_str()), (wanted, "code 0\n"), "{ran:#?}");

@@ -1,4 +1,4 @@
-//! Messages that no turn has taken yet, and notes.
+//! Messages that no turn has taken yet, and notes that start no turn.
 //!
 //! Requirements: B11, U08.
 
@@ -9,7 +9,7 @@ mod support;
 use serde_json::json;
 use support::{Fixture, Ran};
 
-/// What the messages say that wait, and their numbers.
+/// Returns the texts of the queued messages, each with the id of its inbox item.
 fn queued(fixture: &Fixture) -> Vec<(String, String)> {
     let lines = fixture.run(&["sessions", "queue", "s", "--json"]).ends(0).lines();
     lines

@@ -1,4 +1,4 @@
-//! Tools of MCP servers that an agent file names.
+//! Tools of the MCP servers that an agent file names.
 //!
 //! Requirement: D22.
 
@@ -29,7 +29,7 @@ when = { result_of = "mcp__test__fail", result_status = "error", result_contains
 say = "It failed."
 "#;
 
-/// An agent with the server of the client's own tests, which writes down what it is told.
+/// An agent with the MCP server of the client's own tests, which records what it receives.
 fn fixture(more: &str) -> Fixture {
     let fixture = Fixture::new();
     let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.mjs");
@@ -79,7 +79,7 @@ fn what_the_file_says_of_a_tool_that_the_server_does_not_have_is_refused_before_
     }
 }
 
-/// An address where every request gets this answer.
+/// Returns the URL of a server that gives every request the same answer.
 fn answers(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();

@@ -1,4 +1,5 @@
-//! Names that hide something: none is made, those that exist stay readable, and none drives a terminal.
+//! Session names with invisible characters: none can be created, existing ones stay readable, and none
+//! affects a terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -11,10 +12,10 @@ use holdover_core::text::is_hidden;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::Fixture;
 
-/// Turns the direction of what follows, and has a blank.
+/// A name with a character that reverses the direction of the text after it, and a zero-width space.
 const ODD: &str = "gnp.\u{202e}exe notes\u{200b}";
 
-/// Makes a session of this name as an earlier version would have.
+/// Creates a session with this name, as an earlier version would have.
 fn made_earlier(fixture: &Fixture, id: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

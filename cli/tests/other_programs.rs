@@ -1,4 +1,4 @@
-//! Two programs with stores of their own: the agents of one take tasks from sessions of the other.
+//! Two programs with separate stores: sessions of one give tasks to the agents of the other.
 //!
 //! Requirements: H21.
 
@@ -67,7 +67,7 @@ fn there() -> Fixture {
     fixture
 }
 
-/// The program whose session gives them.
+/// The program whose session gives the tasks.
 fn here(url: &str, look_every_seconds: u32) -> Fixture {
     let fixture = Fixture::new();
     fixture.write("chief.toml", CHIEF_SCRIPT);
@@ -76,7 +76,7 @@ fn here(url: &str, look_every_seconds: u32) -> Fixture {
     fixture
 }
 
-/// A command that knows the token.
+/// A command with the token in its environment.
 fn knowing(fixture: &Fixture, words: &[&str]) -> Command {
     let mut command = fixture.command(words);
     command.env("GEOLOGY_TOKEN", TOKEN);
@@ -96,7 +96,7 @@ fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// Waits until the agent there asks a person, and approves.
+/// Waits until the agent of `there` asks for approval, and approves.
 fn approve(there: &Fixture) {
     let asked = || there.run(&["sessions", "pending", "--json"]).ends(0).lines();
     wait_until("it asks a person", || asked().len() == 1);

@@ -1,4 +1,4 @@
-//! A store on a disk that is full: whoever waits for it is told, and why.
+//! A store on a full disk: every process that waits for the store reports that it waits, and why.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use support::{Fixture, HOLDOVER, Ran, Running};
 
-/// A tool that fills the disk on which the store lies, and one more step.
+/// A model that calls a tool which fills the store's disk, and then takes one more step.
 const SCRIPT: &str = r#"
 [[turns]]
 when = { user_contains = "fill", nth = 1 }
@@ -23,7 +23,7 @@ when = { user_contains = "hello" }
 say = "Good day."
 "#;
 
-/// The store of these tests.
+/// The URL of the store in these tests.
 const STORE: &str = "sqlite:disk/holdover.db";
 
 fn fixture() -> Fixture {
@@ -33,7 +33,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// Runs a shell line where `disk` is a file system of 2 MiB that nobody else sees.
+/// Returns a command that runs a shell line with `disk` as a private file system of 2 MiB.
 fn on_small_disk(fixture: &Fixture, line: &str) -> Command {
     let mount = "mount -t tmpfs -o size=2M tmpfs disk && exec sh -c \"$0\"";
     let mut command = Command::new("unshare");
@@ -43,7 +43,7 @@ fn on_small_disk(fixture: &Fixture, line: &str) -> Command {
     command
 }
 
-/// Makes room on the disk once it is told to.
+/// A shell line that makes room on the disk once the file `room` exists.
 const MAKE_ROOM: &str = "while [ ! -e room ]; do sleep 0.02; done; rm disk/rest";
 
 fn make_room(fixture: &Fixture, running: Running) -> Ran {
@@ -75,7 +75,8 @@ fn a_worker_on_a_full_disk_logs_that_it_waits() {
     assert!(ran.err.contains("WARN") && ran.err.contains("the store answers again"), "{ran:#?}");
 }
 
-/// A tool that fills the disk and has a large result: the log still has room for what is smaller than its commit.
+/// A command that fills the disk and has a large result. The store's log still has room for writes smaller
+/// than the commit of that result.
 const LARGE: &str = "head -c 64M /dev/zero > ../disk/rest; head -c 400000 /dev/zero | tr '\\\\0' x";
 
 #[test]

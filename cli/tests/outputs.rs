@@ -1,4 +1,4 @@
-//! Turns that owe a value.
+//! Turns that must return a value.
 //!
 //! Requirements: H07, H08.
 
@@ -35,7 +35,7 @@ fn h08_the_value_of_a_turn_is_in_the_last_line_and_alone_where_quiet_was_asked_f
     assert_eq!(quiet.out, "{\"cents\":1250}\n");
     let shown = fixture.run(&["sessions", "show", "s", "--json"]).ends(0);
     assert_eq!(shown.last()["outcome"], outcome);
-    // The agent that was stored with the session owes it still.
+    // The stored agent still requires the value in the next turn.
     let ran = fixture.run(&["send", "s", "--json", "and again?"]).ends(0);
     assert_eq!(ran.last()["outcome"], outcome);
 }

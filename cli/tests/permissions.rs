@@ -1,4 +1,5 @@
-//! What an agent may do: rules on arguments, modes, tools for people alone, a gate that is asked over HTTP.
+//! The permissions of an agent: rules on arguments, modes, tools that only people may use, and gates asked
+//! over HTTP.
 //!
 //! Requirements: A46, C20, C25, C30, C31, C32, U05, U06.
 
@@ -11,7 +12,7 @@ use std::net::TcpListener;
 
 use support::Fixture;
 
-/// The usual agent with these lines at its head, and rules of its own.
+/// The usual agent, with `head` at the top of its file and its approval rules replaced.
 fn agent(head: &str, rules: &str) -> Fixture {
     let fixture = Fixture::new();
     let text = format!(
@@ -29,7 +30,7 @@ fn c31_a_rule_may_name_arguments() {
     let rule = |action: &str, path: &str| {
         format!("[[approval]]\ntool = 'write_file'\naction = '{action}'\narguments = {{ path = '{path}' }}\n")
     };
-    // The script writes note.txt.
+    // The script writes `note.txt`.
     agent("", &rule("ask", "*.txt")).run(&WRITES).ends(10);
     agent("", &rule("ask", "*.md")).run(&WRITES).ends(0).says("Written.");
     let fixture = agent("", &rule("deny", "note.*"));
@@ -81,12 +82,13 @@ fn u06_an_approval_may_stand_for_some_arguments() {
     fixture.run(&["send", "s", "write"]).ends(0).says("Written.");
 }
 
-/// A gate that answers one question so; its address, and a place where the question will be.
+/// Starts a gate that answers one request. Returns its URL, and a thread that returns the request.
 fn gate(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
     gate_saying([answer])
 }
 
-/// A gate that answers one question after the other; its address, and a place where the last will be.
+/// Starts a gate that answers one request after the other. Returns its URL, and a thread that returns the
+/// last request.
 fn gate_saying<const N: usize>(answers: [&'static str; N]) -> (String, std::thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -162,7 +164,8 @@ fn u05_two_people_approve_and_the_list_shows_who_has() {
     let fixture = agent("", rule);
     let asked = fixture.run(&WRITES).ends(10);
     fixture.run(&["approve", "s"]).fails(1, &["may not decide on it, only ann, bob"]);
-    // The printed command has the place of a name; once one alone is left to decide, it has the name.
+    // The printed command has a placeholder for the name. Once only one person is left to decide, it has that
+    // name.
     let asked = fixture.shell(&asked.command("approve").replace("YOUR NAME", "ann")).ends(10);
     assert!(asked.command("approve").contains("--as bob"), "{asked:#?}");
     let listed = fixture.run(&["sessions", "pending", "s"]).ends(0);
@@ -172,7 +175,7 @@ fn u05_two_people_approve_and_the_list_shows_who_has() {
     assert!(fixture.has("files/note.txt"));
 }
 
-/// All that the session shows of itself.
+/// Everything that the commands show of the session.
 fn shown(fixture: &Fixture) -> String {
     let show = |words: &[&str]| fixture.run(&[words, &["s", "--json"]].concat()).ends(0).out;
     show(&["sessions", "show"]) + &show(&["sessions", "messages"]) + &show(&["sessions", "pending"])
@@ -182,7 +185,7 @@ fn shown(fixture: &Fixture) -> String {
 fn c25_an_edit_that_would_not_run_is_refused_before_anything_is_stored() {
     let rules = "[[approval]]\ntool = 'write_file'\naction = 'deny'\narguments = { path = '*.md' }\n\
                  [[approval]]\ntool = 'write_file'\naction = 'ask'\n";
-    // Also beside a gate that is a server: it is asked when the call is about to run.
+    // The same holds beside an HTTP gate, which is asked only when the call is about to run.
     let (url, _asked) = gate(r#"{"verdict": "allow"}"#);
     for rules in [rules.to_owned(), format!("{rules}[gate]\nurl = '{url}'\n")] {
         let fixture = agent("", &rules);

@@ -1,4 +1,5 @@
-//! The first steps of docs/first-agent.md, as they stand there, and the model of docs/how-to/models.md.
+//! Runs the first steps of docs/first-agent.md as they are printed there, and the model of
+//! docs/how-to/models.md.
 
 mod support;
 
@@ -7,7 +8,7 @@ use support::Fixture;
 const FIRST_AGENT: &str = include_str!("../../docs/first-agent.md");
 const MODELS: &str = include_str!("../../docs/how-to/models.md");
 
-/// The blocks of this page in this language.
+/// Returns the code blocks of the page in one language.
 fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
     let begins = format!("```{language}\n");
     let parts = page.split(begins.as_str()).skip(1);

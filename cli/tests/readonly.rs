@@ -1,4 +1,4 @@
-//! Stores that this user may look at and not write.
+//! Stores that the user may read but not write.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use std::process::Command;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::{Fixture, HOLDOVER, Ran, wait_until};
 
-/// Runs a command as a user who owns nothing here: who may do everything must become somebody else first.
+/// Runs a command as a user who owns nothing here. The superuser first becomes another user.
 fn as_other(fixture: &Fixture, words: &str) -> Ran {
     fixture.shell(&line_as_other(words))
 }
@@ -19,7 +19,7 @@ fn line_as_other(words: &str) -> String {
     format!("[ $(id -u) = 0 ] && as='{other}'; exec $as {HOLDOVER} {words}")
 }
 
-/// A session in a store that nobody may write.
+/// A session in a store that is not writable.
 fn read_only() -> Fixture {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
@@ -80,7 +80,7 @@ fn a_database_that_its_owner_has_open_is_looked_at_with_what_is_in_its_log() {
         assert!(std::fs::metadata(fixture.path("holdover.db-wal")).unwrap().len() > 0, "it is in the log");
         fixture.shell("chmod 444 holdover.db* && chmod 555 .").ends(0);
         can_be_looked_at(&fixture);
-        // The log without its index, which nobody here can make.
+        // A copy with the log but without the log's index, which this user cannot create.
         fixture.shell("mkdir -m 700 copy 2>/dev/null || (chmod 755 . && mkdir copy)").ends(0);
         fixture.shell("cp holdover.db holdover.db-wal copy && chmod 444 copy/* && chmod 555 copy").ends(0);
         let refused = as_other(&fixture, "sessions list --store sqlite:copy/holdover.db");

@@ -1,4 +1,4 @@
-//! A session whose state is not what its history makes of it is found.
+//! A session whose state does not follow from its history is reported.
 //!
 //! Requirements: C57.
 
@@ -19,7 +19,7 @@ use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 use support::Fixture;
 
-/// Writes another state of the session `s`, as no command does.
+/// Changes the stored state of session `s` in a way that no command offers.
 async fn doctor_state(fixture: &Fixture, change: impl FnOnce(&mut Value)) {
     let store = SqliteStore::open(SqliteOptions::new(fixture.path("holdover.db"))).await.unwrap();
     let key = SessionKey::new("default".parse().unwrap(), "s".parse().unwrap());

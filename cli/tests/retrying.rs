@@ -1,4 +1,5 @@
-//! What failed is tried again: at once if somebody says so, and by another model if the agent has one.
+//! Failed model calls are retried: at once if a person asks for it, and by another model if the agent has
+//! one.
 //!
 //! Requirements: B40, C53, D10, U10.
 
@@ -19,7 +20,7 @@ model = "scripted:own.toml"
 rate_limited = [3_600_000]
 "#;
 
-/// Asks for patience first.
+/// A model that fails once with a rate limit, then answers.
 const OWN: &str = r#"
 [[turns]]
 say = "At last."
@@ -80,7 +81,7 @@ fallback = ["scripted:refuses.toml", { model = "scripted:spare.toml", prices = {
     assert!(ran.err.contains("is asked instead") || ran.out.contains("is asked instead"), "{ran:#?}");
     let told = fixture.run(&["events", "s"]).ends(0);
     assert_eq!(told.out.matches("falls back on").count(), 2, "{told:#?}");
-    // Another process builds the same chain from what is stored.
+    // Another process builds the same chain of models from the stored agent.
     fixture.run(&["send", "s", "hello again"]).ends(0).says("The spare one.");
     fixture.run(&["sessions", "replay", "s"]).ends(0);
 }
@@ -104,7 +105,7 @@ fn u10_a_breaker_is_seen_and_is_closed_by_hand() {
     assert_eq!(listed.len(), 1, "{listed:#?}");
     let session = listed[0]["session"].as_str().expect("an id");
     assert!(session.starts_with("breaker scripted:") && session.ends_with("out.toml"), "{session}");
-    // Nobody takes it for a session to be run, and nothing is wrong with it.
+    // The breaker's session is not taken for one to run, and `doctor` finds nothing wrong with it.
     fixture.run(&[&["work", "--until-idle"], &theirs[..]].concat()).ends(0);
     fixture.run(&[&["doctor"], &theirs[..]].concat()).ends(0);
     fails("model.circuit_open");
@@ -112,7 +113,7 @@ fn u10_a_breaker_is_seen_and_is_closed_by_hand() {
     fails("model.provider");
 }
 
-/// Takes one request on `connection` and answers it as a model does.
+/// Reads one request from `connection` and answers it as a model does.
 fn answers(connection: &TcpStream) {
     let mut reader = BufReader::new(connection);
     let (mut length, mut line) = (0, String::new());
@@ -137,7 +138,7 @@ fn u10_a_server_that_is_out_holds_no_other_that_serves_the_same_model() {
     let url = |listener: &TcpListener| format!("http://{}/v1", listener.local_addr().unwrap());
     let here = TcpListener::bind("127.0.0.1:0").unwrap();
     let (broken, good) = (url(&out), url(&here));
-    // Nobody listens there any more.
+    // From now on nothing listens at this address.
     drop(out);
     std::thread::spawn(move || here.incoming().for_each(|connection| answers(&connection.unwrap())));
     let agent = format!(

@@ -1,4 +1,4 @@
-//! The command line on stores that are servers.
+//! The command line with stores that are servers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use std::process::Command;
 use holdover_launcher::{Launcher, Postgres, Redis};
 use support::Fixture;
 
-/// What a program says that succeeds.
+/// Runs a program that must succeed, and returns its output without blanks at the ends.
 fn said(program: &str, words: &[&str]) -> String {
     let output = Command::new(program).args(words).output().expect("it starts");
     assert!(output.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -25,7 +25,7 @@ fn schemas(postgres: &Postgres) -> String {
     said("psql", &["-d", &postgres.url(), "-tAc", schemas])
 }
 
-/// A session from its first message to its end, by processes that share nothing but the store at `url`.
+/// Drives a session from its first message to its end, by processes that share only the store at `url`.
 fn a_session_lives(url: &str, parameter: &str) {
     let fixture = Fixture::new();
     let named = format!("{url}?{parameter}=apart");
@@ -47,11 +47,11 @@ fn a_session_lives(url: &str, parameter: &str) {
     on(&["run", "agent.toml", "--detach", "hello"]).ends(0);
     on(&["work", "--until-idle"]).ends(0);
     assert_eq!(on(&["sessions", "list", "--json"]).ends(0).lines().len(), 2);
-    // Another place on the same server holds nothing.
+    // Another schema or namespace on the same server holds no sessions.
     fixture.run(&["sessions", "list", "--store", url]).fails(1, &["there is no store yet"]);
 }
 
-/// One case on data of its own.
+/// Runs one case of the conformance suite on the store at `url`.
 fn one_case_runs(url: &str) {
     let fixture = Fixture::new();
     let case = ["--filter", "session.create_then_get_roundtrip", "--kills", "2", "--jobs", "1"];
@@ -135,7 +135,7 @@ fn a_password_opens_and_is_not_printed() {
     let parked = fixture.run(&[&words[..], &["--store", &with("open-sesame")]].concat()).ends(10);
     assert!(parked.out.contains("--store 'redis://:***@"), "{parked:#?}");
     assert!(!parked.out.contains("sesame") && !parked.err.contains("sesame"), "{parked:#?}");
-    // Where the environment names the store, what is printed is what can be run.
+    // When the environment names the store, the printed commands do not, and run as they are.
     let mut command = fixture.command(&["sessions", "pending"]);
     let output = command.env("HOLDOVER_STORE", with("open-sesame")).output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! What a command does when it is told to stop, and told again.
+//! Commands that receive a signal to stop, once or twice.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::{Fixture, Running, is_written, wait_until};
 
-/// An agent whose calls are given long to stop.
+/// An agent whose calls get a long time to stop.
 fn patient() -> Fixture {
     let fixture = Fixture::new();
     let agent = fixture.read("agent.toml");
@@ -18,7 +18,7 @@ fn patient() -> Fixture {
     fixture
 }
 
-/// A run whose command is out.
+/// Starts a run, and waits until its command is running.
 fn lingering(fixture: &Fixture) -> Running {
     let words = ["run", "agent.toml", "--session", "s", "--lease", "1s", "--json", "linger"];
     let running = fixture.start(&words);
@@ -26,7 +26,7 @@ fn lingering(fixture: &Fixture) -> Running {
     running
 }
 
-/// A worker that runs a session whose command is out.
+/// Starts a worker, and waits until the command of its session is running.
 fn serving(fixture: &Fixture, words: &[&str]) -> Running {
     fixture.run(&["run", "agent.toml", "--session", "s", "--detach", "linger"]).ends(0);
     let worker = fixture.start(&[&["work", "--json"], words].concat());
@@ -84,7 +84,8 @@ fn a_worker_that_drops_what_does_not_end_in_time_says_so() {
     fixture.run(&["sessions", "show", "s"]).ends(0).says("running");
 }
 
-/// A deploy. The first command is out when the worker is told to stop, and comes back; the second is not started.
+/// A deploy: the first command is running when the worker is told to stop, and it finishes. The second
+/// command starts only with `--drain turn`.
 #[test]
 fn a_worker_that_is_told_to_stop_starts_nothing_more_unless_it_is_told_otherwise() {
     for (drain, did) in [("calls", "first\n"), ("turn", "first\nsecond\n")] {
@@ -146,7 +147,7 @@ fn a_suite_that_is_stopped_says_how_far_it_was_and_leaves_no_folder() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let fixture = Fixture::new();
         let suite = fixture.start(&["conformance", "--store", "sqlite:files", "--json"]);
-        // Every case has a folder within that of the suite.
+        // Every case has a folder of its own within the folder of the suite.
         let folders = |within: &Path| {
             let entries = std::fs::read_dir(within).into_iter().flatten().flatten();
             entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect::<Vec<_>>()

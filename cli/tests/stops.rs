@@ -1,4 +1,4 @@
-//! Stopping, dying, taking over.
+//! Interrupts, the death of a process, and takeovers.
 //!
 //! Requirements: D11.
 

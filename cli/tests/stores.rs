@@ -1,4 +1,4 @@
-//! What is said of a store that cannot be had, and that no password is in it.
+//! Errors about stores that cannot be opened, none of which shows a password.
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 

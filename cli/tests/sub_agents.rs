@@ -1,4 +1,4 @@
-//! Sub-agents of an agent file: their sessions are run by any process.
+//! Sub-agents of an agent file, whose sessions any process can run.
 //!
 //! Requirements: A61, A63, A64.
 
@@ -26,7 +26,7 @@ tools = ["read_file", "write_file"]
 permissions = "full"
 "#;
 
-/// A chief whose sub-agent has a skill and a program of the chief's.
+/// An agent whose sub-agent has one of its skills and one of its programs.
 const MIXING: &str = r#"
 name = "chief"
 model = "scripted:chief.toml"
@@ -111,7 +111,7 @@ fn work(fixture: &Fixture) -> Ran {
     fixture.run(&["work", "--until-idle"]).ends(0)
 }
 
-/// The id of the only child.
+/// Returns the id of the only child session.
 fn child(fixture: &Fixture) -> String {
     let listed = fixture.run(&["sessions", "list", "--json"]).ends(0);
     let ids = listed.lines().into_iter().map(|line| line["session"].as_str().unwrap().to_owned());
@@ -124,7 +124,7 @@ fn child(fixture: &Fixture) -> String {
 fn a61_a_worker_runs_the_child_and_the_parent_ends_with_its_result() {
     let fixture = fixture();
     fixture.run(&["run", "agent.toml", "--session", "s", "--detach", "look"]).ends(0);
-    // The file is not needed any more: all is stored with the sessions.
+    // The agent file is no longer needed: the definition is stored with the sessions.
     fixture.write("agent.toml", "");
     work(&fixture);
     fixture.run(&["sessions", "messages", "s"]).ends(0).says("The clerk read green.");
@@ -161,7 +161,7 @@ fn a61_a_child_that_another_process_runs_has_the_skills_and_programs_that_it_may
     assert!(fixture.has("files/stamped"), "it ran in the root");
 }
 
-/// A chief whose clerk has a page.
+/// Agents on three levels: the chief has a clerk, and the clerk has a page.
 const THREE: &str = r#"
 name = "chief"
 model = "scripted:three.toml"
@@ -231,7 +231,7 @@ fn h25_an_approval_of_a_grandchild_is_shown_and_given_at_the_root_without_any_wo
     let asked = pending.iter().find(|call| call["kind"] == "approval").unwrap();
     assert_eq!(asked["session"], owed[1]["session"]);
 
-    // Nothing but the name of the root is said, and the whole tree goes on.
+    // The command names only the root session, and the whole tree goes on.
     fixture.run(&["approve", "s"]).ends(0).says("The clerk had it written.");
     assert_eq!(fixture.read("files/note.txt"), "blue");
     let id = asked["pending"].as_str().unwrap();
@@ -284,7 +284,7 @@ fn a65_the_events_of_children_are_printed_with_their_names_and_followed_from_one
     assert!(!ran.out.contains("page[1]  • completed"), "it waits:\n{}", ran.out);
     let seen = fixture.run(&["events", "s", "--tree", "--json"]).ends(0).lines();
 
-    // Only what comes later is printed when it goes on.
+    // When the session goes on, only later events are printed.
     let ran = fixture.run(&["approve", "s", "--json"]).ends(0);
     let went_on: Vec<_> = ran.lines().into_iter().filter(|line| line["event"].is_object()).collect();
     let cursor = seen.last().unwrap()["cursor"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! A session that its model hands over, from the command line.
+//! Takeovers from the command line: another agent goes on in a new session.
 //!
 //! Requirements: H26.
 

@@ -1,4 +1,4 @@
-//! What a person sees on a terminal.
+//! The output of commands on a terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use std::num::NonZeroU16;
 use rustix::process::{Signal, kill_process};
 use support::{Fixture, Ran};
 
-/// A command that runs until the test lets it go, and text that comes slowly.
+/// A model that runs a command until the test lets it end, and that streams text slowly.
 const SCRIPT: &str = r#"
 [[turns]]
 when = { user_contains = "hold", nth = 1 }
@@ -24,7 +24,7 @@ stream = { delay_ms = 400 }
 say = "Held."
 "#;
 
-/// What the terminal shows once `shown` was written to it, line by line.
+/// Returns the lines of the terminal after `shown` was written to it.
 fn screen(shown: &str) -> Vec<String> {
     let mut terminal = vt100::Parser::new(NonZeroU16::new(40).unwrap(), NonZeroU16::new(80).unwrap(), 0);
     terminal.process(shown.as_bytes());
@@ -37,7 +37,7 @@ fn slow() -> Fixture {
     fixture
 }
 
-/// Runs until `drawn` was shown, then lets the command go.
+/// Runs the command until `drawn` is shown, then lets the agent's command end.
 fn until_drawn(fixture: &Fixture, words: &[&str], environment: &[(&str, &str)], drawn: &str) -> Ran {
     let mut found = false;
     let ran = fixture.watch_on_terminal(words, environment, |shown, _| {
@@ -125,7 +125,7 @@ fn a_worker_draws_what_it_runs() {
     let screen = screen(&ran.out);
     assert_eq!(screen.len(), 3, "{screen:#?}");
     assert_eq!(screen[1], "session s: completed (model_stop)");
-    // Where nothing can be drawn it is told.
+    // On a terminal that cannot draw, the progress is printed as lines.
     fixture.run(&["send", "s", "--detach", "hello"]).ends(0);
     let ran = fixture.watch_on_terminal(&["work", "--until-idle"], &[("TERM", "dumb")], |_, _| {});
     ran.ends(0).says("session s: step 3: the model is asked");
@@ -139,7 +139,7 @@ fn the_suite_draws_how_far_it_is_and_leaves_its_tree_alone() {
     let fixture = Fixture::new();
     let ran = fixture.run_on_terminal(&["conformance", "--store", "memory", "--level", "core"]).ends(0);
     let all = holdover_conformance_tests::all().filter(|case| case.level == Level::Core).count();
-    // It draws a few times a second: which counts are caught differs from run to run.
+    // The count is drawn only a few times a second, so the counts that are seen differ between runs.
     let of_all = format!(" of {all} · ");
     let drawn = ran.out.split("◦ ").filter_map(|line| line.split_once(&of_all)?.0.parse().ok());
     let drawn: Vec<usize> = drawn.collect();

@@ -1,4 +1,4 @@
-//! What would break, asked before a change is made.
+//! `sessions check` reports what an upgrade would break, before it is made.
 //!
 //! Requirements: U09.
 
@@ -20,7 +20,7 @@ fn u09_the_sessions_are_listed_that_would_not_go_on_and_why() {
     fixture.run(&["sessions", "check"]).ends(0).says("nothing would break");
     fixture.run(&["sessions", "check", "agent.toml"]).ends(0).says("nothing would break");
 
-    // The tool is left out for which a call waits.
+    // The new file leaves out the tool of a call that waits.
     let poorer = fixture.read("agent.toml").replace("\"write_file\", ", "");
     let poorer = poorer.replace("tool = \"write_file\"", "tool = \"read_file\"");
     fixture.write("poorer.toml", &poorer);
@@ -33,13 +33,13 @@ fn u09_the_sessions_are_listed_that_would_not_go_on_and_why() {
         (&json!("waits"), &json!([{ "breaks": "missing_tool", "call": "c1-0", "tool": "write_file" }]))
     );
 
-    // What they were begun with is gone.
+    // The script that the sessions were begun with is deleted.
     std::fs::remove_file(fixture.path("script.toml")).expect("it was there");
     let ran = fixture.run(&["sessions", "check"]).ends(1);
     assert_eq!(ran.out.lines().count(), 3, "{ran:?}");
     ran.says("session rests (at rest): its agent is not here: agent.not_built: ");
     fixture.run(&["sessions", "check", "nothing.toml"]).fails(2, &["nothing.toml"]);
-    // Nothing was touched.
+    // The check started no run.
     let runs = fixture.run(&["sessions", "runs", "waits", "--json"]).ends(0).lines();
     assert_eq!(runs.len(), 1);
 }

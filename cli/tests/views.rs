@@ -1,4 +1,4 @@
-//! What the machine of a session looks like from another process.
+//! The state machine of a session, as another process sees it.
 //!
 //! Requirements: A13, C10, C58, C59, D06, D07, D16, H04, H23.
 

@@ -1,4 +1,4 @@
-//! What is wrong is said in one line.
+//! Errors of use, each reported in one line.
 //!
 //! Requirements: U11.
 

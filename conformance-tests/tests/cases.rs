@@ -1,4 +1,4 @@
-//! The tables of cases.
+//! Tests of the tables of cases.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! A case ends when one of its tasks has failed, although others wait for what that task was to do.
+//! A case ends as soon as one of its tasks fails, although other tasks wait for work that the failed task was
+//! to do.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use holdover_conformance_tests::{
 use holdover_store::{Answer, Layer, Layered, Request, StateStore, StoreError, StoreErrorKind};
 use holdover_store_memory::{Limits, MemoryStore};
 
-/// The words of the fault.
+/// The message of the injected error.
 const FAULT: &str = "the backend is away";
 
 /// Fails every call of one operation.
@@ -28,7 +29,7 @@ impl Layer for Fails {
     }
 }
 
-/// The handle that a case sets its stage with is sound; on its peers one operation fails.
+/// A harness whose first handle is sound. On its peers, one operation fails.
 struct Harness {
     fails: &'static str,
     clock: VirtualClock,

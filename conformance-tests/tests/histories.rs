@@ -1,5 +1,5 @@
-//! Random histories of several peers say something of a store only if it answers: one that puts everything off, or
-//! every write, or every read, does not pass.
+//! The test of random histories counts only if the store answers: a store that refuses every call, every
+//! write or every read with `Retry::Later` does not pass.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::num::NonZeroU32;
@@ -12,7 +12,7 @@ use holdover_conformance_tests::{
 use holdover_store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
 use holdover_store_memory::{Limits, MemoryStore};
 
-/// What a store puts off, for ever.
+/// The calls that a store always refuses with `Retry::Later`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PutsOff {
     Nothing,

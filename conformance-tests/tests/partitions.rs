@@ -1,4 +1,4 @@
-//! A sound store of two partitions, which claims what is due in one and then in the other.
+//! A sound store with two partitions. It claims due sessions of one partition first, then of the other.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use holdover_store_memory::{Limits, MemoryStore};
 
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
-/// The partition that is looked at first holds this tenant, and the other one all others.
+/// The first partition holds this tenant; the second holds all others.
 const FIRST: &str = "other";
 const THEN: &str = "acme";
 
@@ -74,7 +74,7 @@ impl StoreHarness for Harness {
     }
 }
 
-/// How the cases of scripts on one store end, by their ids.
+/// Runs the script cases on one store and returns the status of each, with the case's id.
 async fn told(gaps: &[Gap]) -> Vec<(&'static str, Status)> {
     let mut told = Vec::new();
     for case in all().filter(|case| case.category() == "prop" && !case.id.contains("reopen")) {

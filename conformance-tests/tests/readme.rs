@@ -1,14 +1,14 @@
-//! The failures that the README shows are what the suite says of these broken stores.
+//! The failures shown in the README are those that the suite reports for the broken stores.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::process::Command;
 
 const README: &str = include_str!("../README.md");
 
-/// How an example begins: then come the broken store and the case.
+/// The first words of an example; the name of the broken store and the case follow.
 const BEGINS: &str = "```text broken: ";
 
-/// What the suite says of a broken store.
+/// Returns the suite's report on a broken store.
 fn said(store: &str, case: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mutants"));
     let output = command.args(["--explain", store, case]).output().expect("it starts");
@@ -16,8 +16,8 @@ fn said(store: &str, case: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The text without what differs from run to run, or with every move of a line in a file: incarnations,
-/// numbers of ids, lines.
+/// Removes the parts of the text that differ between runs or when code moves: incarnations, numbers in ids,
+/// and line numbers.
 fn steady(text: &str) -> String {
     let mut steady = String::new();
     for line in text.lines() {
@@ -40,7 +40,7 @@ fn steady(text: &str) -> String {
     steady
 }
 
-/// Whether the text is the pattern, in which a line `…` stands for any lines.
+/// Returns true if the text matches the pattern, in which a line `…` stands for any number of lines.
 fn shows(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split("…\n");
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

@@ -1,4 +1,4 @@
-//! The whole suite on a clock that no case moves, and on a store that waits several times in each call.
+//! Runs the whole suite on a clock that no case moves, with a store that waits several times in each call.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -12,7 +12,7 @@ use holdover_conformance_tests::{
 use holdover_store_memory::{Limits, MemoryStore};
 use support::Waiting;
 
-/// The memory store on the machine's clock, as if it were asked over a wire.
+/// The memory store on the machine's clock, with the delays of a remote store.
 struct Harness;
 
 #[async_trait]
@@ -59,6 +59,6 @@ async fn a_store_on_a_clock_of_its_own_passes_in_real_time() {
         assert!(case.level == Level::Durable || case.needs.is_some(), "{}", case.in_full());
     }
     let sweep = report.cases.iter().find(|case| case.id == "crash.cancel_sweep_every_mutating_op").unwrap();
-    // One wait for all drops: with one for each it would be minutes.
+    // The case waits once for all dropped calls. One wait for each dropped call would take minutes.
     assert!((3_000..60_000).contains(&sweep.milliseconds), "{} ms", sweep.milliseconds);
 }

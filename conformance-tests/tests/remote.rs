@@ -1,5 +1,5 @@
-//! A harness whose store and clock are elsewhere: it is asked to dispose of every instance, however its case
-//! ended, and opens no more peers than it can.
+//! A harness whose store and clock are remote. The suite asks it to dispose of every instance, however the
+//! case ended, and opens no more peers than it allows.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,22 +13,22 @@ use holdover_conformance_tests::{
 use holdover_store::time::{Clock, Timestamp};
 use holdover_store_memory::{Limits, MemoryStore};
 
-/// How long a case may take.
+/// The time limit of a case.
 const TIME_MAX: Duration = Duration::from_secs(6);
 
-/// What goes wrong in the middle of a case.
+/// The fault that the harness shows during a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     None,
     /// The store panics when it asks for the time.
     Panics,
-    /// No peer comes but the first, which is for the probe of the harness.
+    /// No peer opens except the first, which the suite uses to probe the harness.
     NoPeer,
-    /// An instance is never disposed of.
+    /// Disposing of an instance never returns.
     DisposeHangs,
 }
 
-/// What the other side counts, over all cases.
+/// The counters of the server, over all cases.
 #[derive(Default)]
 struct Server {
     namespaces: Mutex<Vec<usize>>,
@@ -38,7 +38,7 @@ struct Server {
     peers_most: AtomicUsize,
 }
 
-/// One instance's place on the server.
+/// The number of the namespace that one instance uses on the server.
 struct Namespace(usize);
 
 #[derive(Clone)]
@@ -48,7 +48,7 @@ struct Harness {
     trouble: Trouble,
 }
 
-/// A clock that is asked over a wire.
+/// A clock that is read over a network.
 struct Far(VirtualClock);
 
 #[async_trait]
@@ -141,7 +141,8 @@ impl StoreHarness for Harness {
     }
 }
 
-/// Runs the case and answers how it went, how many namespaces were made and how many are free again.
+/// Runs the case. Returns its status, the number of namespaces that were made, and the number that are free
+/// again.
 fn namespaces(trouble: Trouble, case: &str) -> (Status, usize, usize) {
     let harness = Harness::new(trouble);
     let server = Arc::clone(&harness.server);

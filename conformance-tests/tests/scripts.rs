@@ -1,9 +1,9 @@
-//! Stories that are drawn at random find out broken stores by themselves.
+//! The random scripts find the fault of each broken store.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::process::Command;
 
-/// Faults of many kinds: fences, versions, keys, counters, copies.
+/// Stores with faults of different kinds: fences, versions, keys, counters, copies.
 const BROKEN: [&str; 6] = [
     "epoch-not-checked-by-stage",
     "cas-ignores-version",
@@ -13,10 +13,10 @@ const BROKEN: [&str; 6] = [
     "delete-leaves-pending",
 ];
 
-/// Enough that each fault is found, whichever stories come first.
+/// The number of scripts, large enough to find each fault whatever the random choices.
 const SCRIPTS: &str = "160";
 
-/// The other cases of this kind, each with a store that it must find out.
+/// The other cases of this category, each with a broken store that it must find.
 const OTHERS: [(&str, &str); 4] = [
     ("prop.reopen_at_any_point_equivalence", "staging-lost-at-reopen"),
     ("prop.regression_scripts", "create-takes-one-key-twice"),
@@ -24,7 +24,7 @@ const OTHERS: [(&str, &str); 4] = [
     ("prop.op_outcome_coverage_gate", "cas-ignores-version"),
 ];
 
-/// What the suite says of a broken store.
+/// Returns the suite's report on a broken store.
 fn said(store: &str, case: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mutants"));
     let told = command

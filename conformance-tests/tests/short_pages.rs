@@ -1,4 +1,4 @@
-//! A sound store whose pages are as short as the contract allows: it passes every case.
+//! A sound store with the shortest pages that the contract allows passes every case.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::process::ExitCode;
@@ -63,18 +63,18 @@ impl StoreHarness for Short {
     }
 }
 
-/// The reference, by pages of at most half of what is asked for. Every list begins with a page that is empty
-/// and goes on, as one of a store with partitions may.
+/// The memory store with pages of at most half the requested length. Every list begins with an empty page
+/// that has a cursor, as a store with partitions may return.
 struct ShortPages(MemoryStore);
 
-/// Where an empty first page ends.
+/// The position after the empty first page.
 const BEGUN: &[u8] = b"nothing was shown yet";
 
 fn half(rows: u32) -> u32 {
     rows.div_ceil(2)
 }
 
-/// The request for half of the rows; none if the empty first page is to be shown instead.
+/// Returns the request for half of the rows, or `None` if the empty first page comes next.
 fn shorter(page: &PageRequest, query: Digest) -> Option<PageRequest> {
     let begun = PageCursor::at(query, BEGUN);
     let limit = std::num::NonZeroU32::new(half(page.rows()));
@@ -170,7 +170,7 @@ impl StateStore for ShortPages {
         self.0.claim_due(claim).await
     }
 
-    // The rest is as it is.
+    // All other methods are passed on unchanged.
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
         self.0.create_session(new).await

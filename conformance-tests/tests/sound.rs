@@ -1,4 +1,4 @@
-//! Sound stores that do what the contract allows and few stores do: no case fails them.
+//! Sound stores with unusual behaviour that the contract allows: no case fails on them.
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at what it is about")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -15,13 +15,13 @@ use holdover_store_memory::{Limits, MemoryStore};
 
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
-/// What is unusual about a store.
+/// The unusual traits of a store.
 #[derive(Debug, Clone, Copy)]
 struct Unusual {
     limits: Limits,
-    /// How often whoever waits for a change is sent back to look, whether or not there was one.
+    /// The longest time that a wait for a change takes before it returns, even if nothing changed.
     looks_after: Duration,
-    /// How often it steps aside before it listens for changes.
+    /// The number of times that a wait yields before it begins to listen for changes.
     listens_after: usize,
 }
 
@@ -78,7 +78,7 @@ impl StoreHarness for Harness {
     }
 }
 
-/// Runs the cases of a category; no case may fail.
+/// Runs the cases of a category and asserts that none fails.
 fn sound(unusual: Unusual, category: &str) -> Report {
     let suite = Suite::new(move || Harness { unusual, clock: VirtualClock::new() }).jobs(2);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

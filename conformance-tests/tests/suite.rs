@@ -1,5 +1,5 @@
-//! The second door: what becomes of stores that panic, hang or change their mind, and of runs that are not
-//! whole.
+//! Tests of the suite itself: its reports on stores that panic, hang or are inconsistent, and on incomplete
+//! runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,23 +14,23 @@ use holdover_conformance_tests::{
 use holdover_store::time::{Clock, Timestamp};
 use holdover_store_memory::{Limits, MemoryStore};
 
-/// What is wrong with a store.
+/// The fault of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wrong {
     Nothing,
-    /// It panics whenever it asks for the time.
+    /// The store panics whenever it reads the clock.
     Panics,
-    /// It never comes back, and takes the thread with it.
+    /// The store blocks its thread for ever.
     Blocks,
-    /// It looks at its clock for a millisecond each time.
+    /// Each read of the clock takes a millisecond.
     Slow,
-    /// It cannot be had: opening it waits for ever.
+    /// Opening the store never returns.
     NeverOpens,
-    /// The first one does not see time pass, after that of the probe.
+    /// Of the stores after the probe's, the first has a clock that stands still.
     FirstStandsStill,
 }
 
-/// A clock that takes its time.
+/// A clock that takes a millisecond to read.
 struct Slow(VirtualClock);
 
 impl Clock for Slow {
@@ -40,7 +40,7 @@ impl Clock for Slow {
     }
 }
 
-/// A clock that does what it should not.
+/// A clock that panics or blocks.
 struct Trap(Wrong);
 
 impl Clock for Trap {
@@ -69,7 +69,7 @@ impl Harness {
         Self { wrong, clock: VirtualClock::new(), opened: Arc::default(), gaps }
     }
 
-    /// A suite whose cases count together how many stores they opened.
+    /// A suite whose cases share one counter of opened stores.
     fn suite(self) -> Suite<Self> {
         Suite::new(move || Self { clock: VirtualClock::new(), ..self.clone() }).jobs(2)
     }
@@ -226,7 +226,7 @@ fn a_level_without_its_kills_is_incomplete() {
     let declared = run(gaps(&[Gap::capability(Capability::ChildProcess, "none")]).suite().filter(kill));
     for report in [undeclared, declared] {
         let case = only(&report);
-        // A store in memory says itself that nothing survives.
+        // A store in memory declares that nothing survives.
         assert!(case.missed || case.status == Status::Failed, "{case:?}");
         assert_ne!(report.levels[1].verdict, Verdict::Passed);
     }
@@ -255,8 +255,8 @@ fn a_sound_store_passes_what_it_claims_and_no_more() {
     assert_eq!(verdicts, [Verdict::Passed, Verdict::Incomplete, Verdict::Incomplete], "{}", report.console());
     assert_eq!((report.level, report.verdict()), (Level::Core, Verdict::Passed));
     assert_eq!(report.cases.len(), all().count());
-    // Those that have nothing to find out about a store that never waits and has small limits, those that need what
-    // only some harnesses have, and those that are not claimed.
+    // The skipped cases do not apply to a store that never waits and has small limits, need an optional
+    // capability of the harness, or are at a level that is not claimed.
     let skipped = report.cases.iter().filter(|case| case.status == Status::Skipped);
     let skipped = skipped
         .filter(|case| ![Some(Capability::WireFaults), Some(Capability::RawData)].contains(&case.needs));
@@ -302,7 +302,7 @@ fn a_level_skips_what_is_above_it() {
 fn a_filtered_run_is_never_a_pass() {
     let whole_category = run(Harness::new(Wrong::Nothing).suite().filter("status"));
     assert_eq!(only(&whole_category).status, Status::Passed);
-    // Whatever the filter leaves: here everything.
+    // Any filter makes the run incomplete, even one that matches every case.
     let everything = run(Harness::new(Wrong::Nothing).suite().filter(".").level(Level::Core));
     assert_eq!((everything.left_out, everything.cases.len()), (0, all().count()));
     for report in [whole_category, everything] {

@@ -1,4 +1,4 @@
-//! The cases that cut connections: a sound store passes them, and each broken one is caught.
+//! Tests of the cases that cut connections: a sound store passes them, and each broken store fails one.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at what it is about")]
 
@@ -37,7 +37,7 @@ async fn each_broken_store_is_caught() {
         (Wrong::ForgetsIds, &[ANSWER, PROMOTION][..], ""),
         (Wrong::ActsEarly, &[REQUEST, ANSWER, AMBIGUOUS][..], ""),
         (Wrong::GoesAround, &[REQUEST, ANSWER, AMBIGUOUS][..], "to be noticed"),
-        // The suite waits for it, as long as an operation may take to settle.
+        // The suite waits for this store as long as an operation may take to settle.
         (Wrong::StaysDown, &[KILLED][..], "to work again"),
     ];
     for (wrong, cases, said) in caught {

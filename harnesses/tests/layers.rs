@@ -1,4 +1,4 @@
-//! Every layer under the public suite.
+//! Runs the public suite on every layer.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::process::ExitCode;

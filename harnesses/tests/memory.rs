@@ -1,4 +1,4 @@
-//! The reference store under the public suite.
+//! Runs the public suite on the memory store, the reference.
 
 use std::process::ExitCode;
 

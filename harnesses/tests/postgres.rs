@@ -1,4 +1,4 @@
-//! The Postgres store under the public suite.
+//! Runs the public suite on the Postgres store.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::process::{Command, ExitCode};

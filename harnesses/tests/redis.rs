@@ -1,4 +1,4 @@
-//! The Redis store under the public suite, on one server.
+//! Runs the public suite on the Redis store, on one server.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::process::{Command, ExitCode};

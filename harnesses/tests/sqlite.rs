@@ -1,4 +1,4 @@
-//! The SQLite store under the public suite.
+//! Runs the public suite on the SQLite store.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The client against a server that does not use the client's library, over standard input and output and
-//! over HTTP.
+//! Tests of the client with a server that does not use the client's library, over standard input and output
+//! and over HTTP.
 //!
 //! Requirements: D22, B47.
 
@@ -17,14 +17,14 @@ use holdover_core::tool::{Bound, EffectClass, Tool, ToolCall, ToolError, ToolOut
 use holdover_mcp::{McpClient, McpServer};
 use serde_json::{Value, json};
 
-/// How long a test waits for what must come.
+/// The longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server.mjs")
 }
 
-/// A server over standard input and output that writes down what it is told.
+/// A folder with the record of an MCP server, which writes down what it receives.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -42,7 +42,7 @@ impl Place {
         std::fs::read_to_string(self.record()).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// Until the server wrote a line that begins so.
+    /// Waits until the server has recorded a line with this beginning.
     async fn written(&self, beginning: &str) {
         let looked = async {
             while !self.lines().iter().any(|line| line.starts_with(beginning)) {
@@ -52,7 +52,8 @@ impl Place {
         tokio::time::timeout(PATIENCE, looked).await.expect(beginning);
     }
 
-    /// The server, started by a shell that gives it its file: nothing else of the environment is needed.
+    /// Returns a server over standard input and output. A shell starts it with the record's path, so it needs
+    /// nothing else from the environment.
     fn server(&self, more: Value) -> McpServer {
         let line = format!("RECORD='{}' exec node '{}'", self.record().display(), script().display());
         let mut server = json!({ "name": "test", "command": ["/bin/sh", "-c", line] });
@@ -179,7 +180,7 @@ async fn a_server_that_cannot_be_had_means_that_nothing_was_sent_and_says_why() 
     assert!(picky.to_string().contains("it has no tool \"sing\""), "{picky}");
 }
 
-/// A server over HTTP; it ends when its standard input does.
+/// A server over HTTP. It ends when its standard input is closed.
 struct OverHttp {
     child: Child,
     url: String,
@@ -217,7 +218,7 @@ impl Drop for OverHttp {
 #[tokio::test]
 async fn over_http_it_is_the_same_and_the_token_comes_from_the_environment() {
     let place = Place::new();
-    // A variable that any environment has: no test changes the environment of its process.
+    // A variable that every environment has, because tests must not change the environment of their process.
     let server = OverHttp::start(&place, &std::env::var("PATH").unwrap());
     let client = server.client("PATH");
     let said = tool(&client, "mcp__test__echo").await.call(call(json!({ "text": "far" }))).await;

@@ -1,4 +1,4 @@
-//! Each fault does what it says, and reports that it did.
+//! Each fault acts as documented, and reports that it did.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ struct Scene {
     key: SessionKey,
 }
 
-/// A session `s`, made before any fault is planned.
+/// A session `s` that was created before any fault is planned.
 async fn scene() -> Scene {
     let memory = MemoryStore::new();
     let faults = Faults::default();

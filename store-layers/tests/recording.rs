@@ -1,4 +1,4 @@
-//! Every call is recorded, with its outcome.
+//! Every call is recorded with its outcome.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::time::Duration;

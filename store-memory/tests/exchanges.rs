@@ -1,4 +1,5 @@
-//! How many exchanges with a backend an operation costs. A handle never trusts its held rows without a check.
+//! The number of exchanges with a backend that each operation costs. A handle checks the rows that it holds
+//! before it trusts them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,28 +16,28 @@ use holdover_store::*;
 use holdover_store_memory::{Limits, MemoryRows};
 use uuid::Uuid;
 
-/// Counts what it is asked, and can lose writes.
+/// A backend that counts reads and writes, and can lose writes.
 struct Counted {
     rows: MemoryRows,
     reads: AtomicU64,
     applies: AtomicU64,
-    /// The answer to the next write is lost: it is applied, and nobody is told.
+    /// If set, the next write is applied, but its answer is lost.
     deaf: AtomicBool,
-    /// How long an operation may wait.
+    /// The longest time that an operation may wait.
     patience: Option<Duration>,
-    /// What becomes of writes.
+    /// The fate of all writes.
     writes: Mutex<Fate>,
-    /// The newest of them.
+    /// The newest write.
     last: Mutex<Option<Arc<Write>>>,
 }
 
-/// What becomes of a write.
+/// The fate of a write.
 #[derive(Clone, Copy)]
 enum Fate {
     Applied,
-    /// Others were there before, each time; it takes so long to find out.
+    /// Each attempt loses a race, and takes this long.
     Lost(Duration),
-    /// It is never answered.
+    /// The write never gets an answer.
     Silent,
 }
 
@@ -78,7 +79,7 @@ impl Rows for Counted {
     }
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
-        // Others may come in between, as they may on a wire.
+        // Other operations may come in between, as they may with a remote store.
         tokio::task::yield_now().await;
         self.rows.read(key, wants).await
     }
@@ -144,7 +145,7 @@ impl Rows for Counted {
     }
 }
 
-/// Reads and applies since this was asked last.
+/// Returns the numbers of reads and applies since the last call.
 fn asked(store: &RowStore<Counted>) -> (u64, u64) {
     let rows = store.rows();
     (rows.reads.swap(0, Ordering::SeqCst), rows.applies.swap(0, Ordering::SeqCst))
@@ -268,7 +269,7 @@ async fn what_is_not_held_is_read_once() {
     assert_eq!(asked(&store), (1, 1), "from outside: the session is read, then written");
     assert!(other.deliver(&key(), message("second")).await.unwrap().is_in());
     assert_eq!(asked(&store), (0, 1), "a repeat is found out by its key, which the refused write brings");
-    // The first handle holds what the other has changed: one write is lost, then it reads.
+    // The first handle holds rows that the other has changed: it loses one write, then reads.
     assert!(committed(&store.commit(&claim.fence, commit("c1")).await.unwrap()));
     assert_eq!(asked(&store), (1, 2));
     assert_eq!(other.claim_session(&key(), claim_one("run-2")).await.unwrap(), held(&claim, Version(3)));
@@ -288,7 +289,7 @@ async fn what_is_answered_without_a_write_was_read_for_it() {
         incarnation: None,
     };
     assert_eq!(store.peer().request_interrupt(&key(), stop).await.unwrap(), InterruptOutcome::Requested);
-    // What this handle holds is the session as its own commit left it: nobody wants it to stop.
+    // This handle holds the session as its own commit left it, without the interrupt.
     let check = store.take_interrupt(&claim.fence).await.unwrap();
     assert!(matches!(check, InterruptCheck::Waiting(_)), "{check:?}");
 }
@@ -340,7 +341,7 @@ async fn of_64_deciders_one_is_accepted_in_a_counted_number_of_exchanges() {
     let decided = futures::future::join_all((0..64).map(decide)).await;
     assert_eq!(decided.iter().filter(|one| one.is_in()).count(), 1);
     assert_eq!(decided.iter().filter(|one| **one == Delivery::AlreadyAnswered).count(), 63);
-    // Each that is refused looks under its key, since a repeat would be answered otherwise.
+    // Each refused answer reads the item under its key, because a repeat would get another result.
     let (reads, applies) = asked(&store);
     assert_eq!(applies, 1);
     assert!(reads <= 2 * 63, "{reads} reads");
@@ -379,7 +380,7 @@ async fn an_answer_is_not_applied_once_its_deadline_has_come() {
     let answer = item("answer", answer, Some(claim.fence.incarnation));
     assert!(store.deliver(&key(), answer).await.unwrap().is_in());
     assert_eq!(store.rows().last.lock().unwrap().take().unwrap().until, soon);
-    // Without a deadline, too: what was decided a while ago may have been decided otherwise by now.
+    // A write without a deadline also expires, as an old decision may no longer be right.
     assert!(store.deliver(&key(), message("second")).await.unwrap().is_in());
     let write = store.rows().last.lock().unwrap().take().unwrap();
     assert_eq!(write.until, StillClock.now().after(Duration::from_secs(1)));
@@ -411,7 +412,7 @@ async fn a_claim_of_what_is_due_waits_for_no_other_write() {
 
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A session that a run holds, in a store of which an operation waits so long and no longer.
+/// A session that a run has claimed, in a store whose operations wait at most `PATIENCE`.
 async fn impatient() -> (RowStore<Counted>, Claim) {
     let store = RowStore::new(Counted { patience: Some(PATIENCE), ..rows() });
     let claim = claimed(&store).await;
@@ -445,12 +446,13 @@ async fn who_waits_behind_a_write_that_is_never_answered_waits_no_longer_than_th
     let unknown = errors.iter().filter(|error| error.retry == Retry::OutcomeUnknown).count();
     let later = errors.iter().filter(|error| error.retry == Retry::Later).count();
     assert_eq!((unknown, later), (1, 9), "one was sent: {errors:?}");
-    // It holds nobody up afterwards.
+    // The silent write does not block later operations.
     *store.rows().writes.lock().unwrap() = Fate::Applied;
     assert!(committed(&store.commit(&claim.fence, commit("c1")).await.unwrap()));
 }
 
-/// Many writers through handles that forget what they hold at random moments end as writers that hold all.
+/// Many writers whose handles forget their rows at random moments reach the same result as writers that hold
+/// them.
 #[tokio::test]
 async fn what_is_held_may_be_dropped_at_any_moment() {
     for seed in 0..50 {

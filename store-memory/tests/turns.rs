@@ -1,4 +1,4 @@
-//! Turns of workers that share a handle.
+//! Turns of tenants when workers share a handle.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ async fn put(store: &MemoryStore, queue: &str, tenant: &str, nth: u32, alarm: i6
     store.create_session(new).await.unwrap();
 }
 
-/// The tenant of the one session that is claimed of a queue.
+/// Claims one session of a queue and returns its tenant.
 async fn served(store: &MemoryStore, queue: &str) -> String {
     let claim = ClaimDue {
         runs: vec![format!("run-{}", Uuid::new_v4()).parse().unwrap()],

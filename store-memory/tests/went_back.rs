@@ -1,4 +1,4 @@
-//! A store that went back in time grants an epoch a second time.
+//! A store that went back in time grants the same epoch twice.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ async fn slot(store: &RowStore<MemoryRows>) -> Arc<Slot> {
     store.rows().read(&key(), &[]).await.unwrap().slot.unwrap()
 }
 
-/// Brings the session back to what it was, as a failover does that loses the newest commits.
+/// Puts the session back to an older state, as a failover does that loses the newest commits.
 async fn bring_back(store: &RowStore<MemoryRows>, was: &Slot, lost: Epoch) {
     let write = Write {
         key: key(),
@@ -83,7 +83,7 @@ async fn a_run_whose_epoch_was_granted_to_another_writes_nothing() {
     let found = claimed(&two, "found").await;
     assert_eq!(found.fence, lost.fence, "nothing but the run tells them apart");
 
-    // What it holds is of before, then what it reads.
+    // The first round uses rows held from before the loss; the second uses rows that were read after it.
     for _ in 0..2 {
         let staging = Staging { results: vec![], starts: vec![CallId::new("call").unwrap()] };
         assert_eq!(one.stage_result(&lost.fence, staging).await.unwrap(), StageOutcome::StaleFence);

@@ -1,4 +1,4 @@
-//! Large sessions, and many sessions.
+//! Large sessions, and large numbers of sessions.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -18,7 +18,7 @@ use holdover_store::{
 use holdover_store_postgres::PostgresStore;
 use support::{Admin, commit, id, key, new_session, options, running, schema_of};
 
-/// Makes this take so long in a table.
+/// Makes every operation of kind `what` on a table's row take `seconds`.
 async fn slow(admin: &mut Admin, schema: &str, table: &str, what: &str, seconds: f64) {
     let slow = format!(
         "CREATE OR REPLACE FUNCTION {schema}.slow() RETURNS trigger LANGUAGE plpgsql AS \
@@ -75,7 +75,8 @@ fn older(tenant: Option<TenantId>, limit: u32) -> RetentionRule {
     }
 }
 
-/// Walks to the end: how many steps it took, and how many sessions were removed.
+/// Purges until the walk has ended. Returns the number of calls, and the number of sessions that were
+/// removed.
 async fn walk(store: &PostgresStore, mut rule: RetentionRule) -> (u64, u64) {
     let (mut steps, mut sessions) = (0, 0);
     loop {
@@ -112,7 +113,7 @@ async fn a_step_of_a_purge_ends_in_time_and_the_walk_goes_on() {
     store.close().await;
 }
 
-/// More sessions, or pending calls, than one call looks at.
+/// More sessions, or pending calls, than one call examines.
 const MANY: i64 = 10_050;
 
 #[tokio::test]
@@ -124,7 +125,7 @@ async fn a_walk_past_many_others_finds_the_last() {
     let labels = Labels([("name".to_owned(), "value".to_owned())].into());
     let new = NewSession { queue: id("wanted"), labels, start: Start::WithItems, ..new_session("wanted") };
     store.create_session(new).await.unwrap();
-    // Newer for a list, and unchanged for longer than it for a purge.
+    // The others are newer in a list, and have been unchanged for longer in a purge: both meet them first.
     let others = format!(
         "INSERT INTO {schema}.session (tenant, id, incarnation, created_by, queue, created_at, status, version, \
              epoch, format, found, updated_at, resting_since, token) \
@@ -169,7 +170,7 @@ async fn a_walk_past_many_others_finds_the_last() {
     store.close().await;
 }
 
-/// A statement is planned by what the server has counted in its tables, and rows come as its plan goes.
+/// The server plans a statement by its statistics. The order of the rows must not depend on the plan.
 #[tokio::test]
 async fn whatever_the_server_has_counted_checkpoints_come_in_their_order() {
     let url = shared::postgres_url();

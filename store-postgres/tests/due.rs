@@ -11,12 +11,12 @@ use holdover_store_postgres::PostgresStore;
 use support::watched::{Watched, pages};
 use support::{Admin, commit, due, id, insert_waiting, options, running, schema_of};
 
-/// One look reads at most so many pages of 8 KiB, if it need not ask whose turn it is.
+/// The most pages of 8 KiB that one search reads if it need not ask whose turn it is.
 const PAGES: u64 = 120;
-/// The same if it has to ask: a hundred tenants are passed over.
+/// The most pages if it has to ask: the search passes over a hundred tenants.
 const PAGES_OF_TURNS: u64 = 2_000;
 
-/// What only looks at what is due need.
+/// Methods for tests that only search for due sessions.
 trait Looks {
     async fn insert(&mut self, select: &str);
     fn looks(&mut self) -> Vec<String>;
@@ -28,12 +28,12 @@ impl Looks for Watched {
         self.admin.run(&insert_waiting(&schema_of(&self.options), select)).await;
     }
 
-    /// The plans of all looks since the last time.
+    /// Returns the plans of all searches since the last call.
     fn looks(&mut self) -> Vec<String> {
         self.plans().into_iter().filter(|plan| plan.contains("WITH RECURSIVE")).collect()
     }
 
-    /// Claims once: whose sessions, and what was read for it.
+    /// Claims once. Returns the tenants of the claimed sessions, the pages read, and the plan.
     async fn claim(&mut self, store: &PostgresStore, claim: ClaimDue) -> (Vec<String>, u64, String) {
         self.looks();
         let claims = store.claim_due(claim).await.unwrap();
@@ -45,7 +45,7 @@ impl Looks for Watched {
     }
 }
 
-/// The part of a plan that says whose turn it is.
+/// Returns the part of a plan that decides whose turn it is.
 fn turns(plan: &str) -> &str {
     plan.split("CTE turn\n").nth(1).unwrap().split("CTE d\n").next().unwrap()
 }
@@ -56,7 +56,7 @@ const LEGACY: StateFormat = StateFormat(0);
 const BUSY: &str =
     "SELECT 'busy', 's' || nth, 'queue', 1, 32503680000000, NULL FROM generate_series(1, 20000) nth";
 
-/// None of these is for a worker that reads format 1: not yet due, or of a newer format.
+/// SQL for sessions that a worker with format 1 cannot claim: not yet due, or of a newer format.
 fn not_for_us() -> String {
     format!(
         "SELECT 't' || lpad(nth::text, 5, '0'), 's' || nth, 'queue', 1, {LATER}, NULL FROM generate_series(1, 30000) nth \
@@ -102,7 +102,7 @@ async fn looks_with_a_backlog(watched: &mut Watched, store: &PostgresStore, when
     let (tenants, pages, plan) = watched.claim(store, of_many).await;
     assert_eq!(tenants, ["many"], "{when}");
     assert!(pages <= PAGES, "{when}: {pages} pages: {plan}");
-    // The second look passes over a hundred tenants of whom nothing is due.
+    // From the second claim on, the search passes over a hundred tenants with nothing due.
     for nth in 0..3 {
         let (tenants, pages, plan) = watched.claim(store, due(1)).await;
         assert_eq!(tenants, ["many"], "{when}, turn {nth}");
@@ -117,7 +117,7 @@ async fn a_look_reads_few_pages_whatever_is_in_the_tables() {
     for one_tenant_is_known in [false, true] {
         watched.options = options(&watched.server.url()).connections_max(1);
         let analyze = format!("ANALYZE {}.session", schema_of(&watched.options));
-        // Everything is planned while the tables are empty, or hold sessions of one tenant.
+        // The statements are planned while the tables are empty, or hold sessions of one tenant.
         let early = PostgresStore::open(watched.options.clone()).await.unwrap();
         idle_looks(&mut watched, &early, "planned while empty").await;
         watched.insert(BUSY).await;
@@ -136,7 +136,7 @@ async fn a_look_reads_few_pages_whatever_is_in_the_tables() {
         looks_with_a_backlog(&mut watched, &late, "planned late").await;
         watched.admin.run(&analyze).await;
         looks_with_a_backlog(&mut watched, &early, "planned with statistics").await;
-        // Those with an interrupt waiting are due in every queue.
+        // Sessions with a waiting interrupt are due in every queue.
         watched
             .insert(
                 "SELECT 'stopped', 'i' || nth, 'queue', 1, nth, 'stop' FROM generate_series(1, 10000) nth",
@@ -156,7 +156,7 @@ async fn a_look_reads_few_pages_whatever_is_in_the_tables() {
     }
 }
 
-/// The indexes of what is due hold nothing that a commit of a run changes.
+/// A commit of a run changes no column of the indexes for due sessions.
 #[tokio::test]
 async fn a_commit_of_a_run_changes_no_index() {
     let url = shared::postgres_url();
@@ -168,7 +168,7 @@ async fn a_commit_of_a_run_changes_no_index() {
         let saved = store.commit(&claim.fence, commit(nth)).await.unwrap();
         assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
     }
-    // A connection tells what it did at the latest when it ends.
+    // A connection reports its statistics at the latest when it ends.
     store.close().await;
     let of = format!("FROM pg_stat_user_tables WHERE relid = '{schema}.session'::regclass");
     while admin.number(&format!("SELECT n_tup_upd {of}")).await < 30 {

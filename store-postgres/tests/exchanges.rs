@@ -1,4 +1,4 @@
-//! How often a step asks the server, and which plans the server uses.
+//! The number of exchanges with the server in each step, and the plans that the server uses.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -16,7 +16,7 @@ use holdover_store::{
 use holdover_store_postgres::PostgresStore;
 use support::{Admin, Relay, commit, id, key, new_session, options, running, schema_of, unique};
 
-/// So often each is done that is counted.
+/// The number of times each counted operation is performed.
 const TIMES: u64 = 20;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +26,8 @@ async fn a_commit_and_a_staging_of_a_claimed_run_are_one_exchange_and_one_statem
     let mut admin = Admin::at(&server.url()).await;
     admin.run("CREATE EXTENSION pg_stat_statements").await;
     let relay = Relay::to(server.port(), true).await;
-    // One connection, so that everything is prepared once; and nobody is told of anything, which is an exchange of its own.
+    // One connection, so that everything is prepared once. No notifications, which are exchanges of their
+    // own.
     let alone = options(&relay.url()).change_hints(false);
     let session = format!("'{}.session'::regclass", schema_of(&alone));
     let store = PostgresStore::open(alone).await.unwrap();
@@ -75,7 +76,7 @@ async fn a_commit_and_a_staging_of_a_claimed_run_are_one_exchange_and_one_statem
     store.close().await;
 }
 
-/// A notification takes a lock of the whole server until its transaction is on disk.
+/// A notification holds a lock of the whole server until its transaction is on disk.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_steps_of_a_run_notify_nobody_in_their_own_transactions_and_news_does() {
     let launcher = Launcher::new().unwrap();
@@ -86,7 +87,7 @@ async fn the_steps_of_a_run_notify_nobody_in_their_own_transactions_and_news_doe
     let store = PostgresStore::open(options.clone()).await.unwrap();
     let other = PostgresStore::open(options).await.unwrap();
     let claim = running(&store, "s").await;
-    // The first answer says that it listens now.
+    // Once the first wait returns, the store listens.
     let watch = Watch::Session(key("s"));
     other.wait_for_change(watch.clone(), Duration::from_secs(60)).await.unwrap();
     admin.run("SELECT pg_stat_statements_reset()").await;
@@ -111,7 +112,7 @@ async fn the_steps_of_a_run_notify_nobody_in_their_own_transactions_and_news_doe
         InboxItem { key: id("message"), kind: wake, incarnation: None, payload: Payload::new("hello") };
     assert!(store.deliver(&key("s"), item).await.unwrap().is_in());
     assert_eq!(admin.number(&notifies).await, 1);
-    // So does the end of a turn: the process may end with it.
+    // The end of a turn also notifies in its own transaction, because the process may end right after it.
     let ends = RunEnd { outcome: OutcomeKind::SuspendedClientTool, detail: Payload::new("waits") };
     let release = Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 };
     let parks = Commit { run: Some(ends), release: Some(release), ..commit(nth + 1) };
@@ -121,10 +122,10 @@ async fn the_steps_of_a_run_notify_nobody_in_their_own_transactions_and_news_doe
     store.close().await;
 }
 
-/// So many sessions beside.
+/// The number of other sessions.
 const MANY: i64 = 10_000;
 
-/// Whatever is asked, the server walks along indexes, though it has planned while its tables were empty.
+/// Every statement uses indexes, even though the server planned it while its tables were empty.
 #[tokio::test(flavor = "multi_thread")]
 async fn with_many_sessions_beside_every_statement_goes_along_indexes() {
     let launcher = Launcher::new().unwrap();

@@ -1,4 +1,4 @@
-//! The server dies or falls silent under load.
+//! The server dies or stops answering under load.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -17,21 +17,22 @@ use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{Admin, Relay, commit, key, options, running, schema_of};
 use tokio::task::JoinSet;
 
-/// How often the server is killed, unless `HOLDOVER_SERVER_KILLS` says otherwise.
+/// The number of times the server is killed, unless `HOLDOVER_SERVER_KILLS` sets another number.
 const KILLS: u64 = 8;
 const WRITERS: usize = 4;
-/// The writer whose answer is held when the server dies: what it left unknown was applied.
+/// The writer whose answer is held back when the server dies: its commit was applied.
 const HELD: usize = 0;
-/// The writer whose row somebody else holds when the server dies: what it left unknown was not applied.
+/// The writer whose row is locked when the server dies: its commit was not applied.
 const BLOCKED: usize = 1;
 
-/// What one writer has seen.
+/// The observations of one writer.
 #[derive(Default)]
 struct Seen {
     in_flight: AtomicBool,
     acknowledged: AtomicU64,
-    /// Commits that were left unknown, by what had become of them.
+    /// The number of commits with an unknown outcome that had been applied.
     applied: AtomicU64,
+    /// The number of commits with an unknown outcome that had not been applied.
     not_applied: AtomicU64,
 }
 
@@ -45,7 +46,8 @@ impl Seen {
     }
 }
 
-/// Commits without end, each until it is answered; of what was left unknown it finds out what became of it.
+/// Commits until `stop` is set, repeating each commit until it is acknowledged. After an unknown outcome it
+/// reads whether the commit was applied.
 async fn write(store: PostgresStore, fence: Fence, seen: Arc<Seen>, stop: Arc<AtomicBool>) {
     let mut nth = 1;
     while !stop.load(Ordering::SeqCst) {
@@ -81,7 +83,7 @@ async fn version(store: &PostgresStore, fence: &Fence) -> u64 {
     }
 }
 
-/// Everything that the session has is what was committed, once, in order. Answers how many commits those are.
+/// Asserts that the session holds exactly its commits, each once and in order. Returns their number.
 async fn check(store: &PostgresStore, name: &str, acknowledged: u64) -> u64 {
     let session = store.load_session(&key(name)).await.unwrap().unwrap();
     let commits = session.version.0 - 2;
@@ -114,7 +116,7 @@ async fn check(store: &PostgresStore, name: &str, acknowledged: u64) -> u64 {
     commits
 }
 
-/// Returns when every writer has gone on.
+/// Returns once every writer has made three more commits.
 async fn all_go_on(seen: &[Arc<Seen>]) {
     let before: Vec<u64> = seen.iter().map(|seen| seen.acknowledged()).collect();
     while seen.iter().zip(&before).any(|(seen, before)| seen.acknowledged() < before + 3) {
@@ -122,7 +124,7 @@ async fn all_go_on(seen: &[Arc<Seen>]) {
     }
 }
 
-/// Returns when a commit is applied whose answer the relay holds.
+/// Returns once a commit is applied whose answer the relay holds back.
 async fn until_held(admin: &mut Admin, relay: &Relay, schema: &str, seen: &Seen) {
     loop {
         relay.hold();
@@ -133,8 +135,8 @@ async fn until_held(admin: &mut Admin, relay: &Relay, schema: &str, seen: &Seen)
         if admin.number(&version).await == 3 + seen.acknowledged() as i64 {
             return;
         }
-        // It held the answer to something else. A new connection is made ready first: its answers are not what is
-        // waited for either.
+        // The relay held the answer to another request. A new connection starts with requests of its own, so
+        // it must first be ready.
         let before = seen.acknowledged();
         relay.lose();
         while seen.acknowledged() == before {
@@ -212,7 +214,7 @@ async fn a_server_that_falls_silent_leaves_a_write_unknown_and_a_read_for_later(
     let schema = schema_of(&options);
     let store = PostgresStore::open(options.wait_max(Duration::from_secs(3))).await.unwrap();
     let claim = running(&store, "s").await;
-    // The write has reached the server, which falls silent over it.
+    // The write has reached the server, which then stops answering.
     let (mut admin, mut holder) = (Admin::at(&server.url()).await, Admin::at(&server.url()).await);
     holder.run(&format!("BEGIN; SELECT FROM {schema}.session FOR UPDATE")).await;
     let writes = tokio::spawn({
@@ -230,19 +232,19 @@ async fn a_server_that_falls_silent_leaves_a_write_unknown_and_a_read_for_later(
     assert_eq!(error.key.as_deref(), Some(&claim.fence.key));
     let error = read.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
-    // The same commit again: applied once, whether or not it was before.
+    // The same commit again is applied once, whether or not the first attempt was applied.
     let again = store.commit(&claim.fence, commit(1)).await.unwrap();
     assert!(matches!(again, CommitOutcome::Committed(receipt) if receipt.version.0 == 3), "{again:?}");
     check(&store, "s", 1).await;
 }
 
-/// A commit may be on disk although the server dies over it, whatever it says it died of.
+/// If the server dies during a commit, the commit may be on disk, whatever the error code says.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_the_server_dies_over_is_unknown() {
     let launcher = Launcher::new().unwrap();
     let server = launcher.postgres(&[]).unwrap();
     let relay = Relay::to(server.port(), true).await;
-    // The server dies over the commit, and over nothing that is told of it.
+    // Without change hints, the server can die only during the commit itself.
     let silent = options(&relay.url()).change_hints(false);
     let store = PostgresStore::open(silent).await.unwrap();
     let claim = running(&store, "s").await;
@@ -269,7 +271,7 @@ async fn a_pool_without_a_free_connection_answers_later() {
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
     let (claim, beside) = (running(&store, "s").await, running(&store, "beside").await);
-    // Somebody holds the rows, so that the only connection waits for one of them.
+    // Another connection locks the rows, so the store's only connection waits for one of them.
     let mut other = <sqlx::PgConnection as sqlx::Connection>::connect(&server.url()).await.unwrap();
     let held = sqlx::AssertSqlSafe(format!("BEGIN; SELECT 1 FROM {schema}.session FOR UPDATE"));
     sqlx::raw_sql(held).execute(&mut other).await.unwrap();

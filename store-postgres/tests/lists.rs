@@ -9,13 +9,14 @@ use holdover_store_postgres::PostgresStore;
 use support::watched::{Watched, pages};
 use support::{id, insert_waiting, key, schema_of};
 
-/// A list of few reads at most so many pages of 8 KiB.
+/// The most pages of 8 KiB that a short list may read.
 const PAGES: u64 = 120;
 
-/// So often each is asked: from the sixth time on a plan serves every value.
+/// The number of times each list is read. From the sixth time on, the server may use one plan for all values.
 const TIMES: usize = 7;
 
-/// Many sessions of one tenant, with a label that all have, two calls, a run and an event each; and three with another.
+/// Many sessions of one tenant with a common label, each with two calls, a run and an event. Three of them
+/// have a second label.
 fn many(schema: &str) -> String {
     let sessions =
         "SELECT 'acme', 's' || nth, 'queue', 1, 32503680000000, NULL FROM generate_series(1, 30000) nth";
@@ -46,7 +47,7 @@ fn many(schema: &str) -> String {
     .join("; ")
 }
 
-/// Asks for all lists, so often; `filled`: whether there is what they look for.
+/// Reads all lists `TIMES` times. `filled` tells whether the lists have results.
 async fn lists(watched: &mut Watched, store: &PostgresStore, filled: bool, when: &str) {
     let labelled = |labels: &[(&str, &str)]| SessionQuery {
         labels: labels.iter().copied().collect(),
@@ -109,7 +110,8 @@ async fn pages_along_labels_end_in_time_and_pass_over_nothing() {
     let mut watched = Watched::new(&launcher).await;
     let schema = schema_of(&watched.options);
     let store = PostgresStore::open(watched.options.clone()).await.unwrap();
-    // Every session has one of two labels in turn; few have both. One statement makes at most so many steps.
+    // Each session has one of two labels in turn, and a few have both. One statement takes only a limited
+    // number of steps.
     let sessions = "SELECT 'acme', 's' || lpad(nth::text, 6, '0'), 'queue', 1, 32503680000000, NULL \
          FROM generate_series(1, 25000) nth";
     let label = |name: &str, of: &str| {

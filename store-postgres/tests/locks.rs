@@ -1,4 +1,4 @@
-//! Which operations wait for which locks.
+//! Locks that operations wait for.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -15,7 +15,8 @@ use holdover_store::{
 use holdover_store_postgres::PostgresStore;
 use support::{Admin, commit, id, key, options, running, schema_of};
 
-/// A fork that waits for its key holds its source: once a deletion was answered, nothing comes of what it deleted.
+/// A fork that waits for its key locks its source: once a deletion has returned, no fork of the deleted
+/// session appears.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_not_deleted_under_a_fork_and_its_commits_go_on() {
     let url = shared::postgres_url();
@@ -26,7 +27,7 @@ async fn a_session_is_not_deleted_under_a_fork_and_its_commits_go_on() {
     store.commit(&claim.fence, commit(1)).await.unwrap();
     let checkpoints = CheckpointQuery { key: key("s"), id: None, page: PageRequest::default() };
     let checkpoint = store.list_checkpoints(&checkpoints).await.unwrap().items[0].id;
-    // Somebody is about to make a session under the key of the fork.
+    // Another connection is about to create a session under the key of the fork.
     let (mut holder, mut admin) = (Admin::at(url).await, Admin::at(url).await);
     holder
         .run(&format!(
@@ -66,12 +67,13 @@ async fn a_session_is_not_deleted_under_a_fork_and_its_commits_go_on() {
     let forked = forks.await.unwrap().unwrap();
     assert_eq!(deletes.await.unwrap().unwrap(), DeleteOutcome::Deleted);
     let there = store.load_session(&key("fork")).await.unwrap();
-    // On a slow machine it was undone, and the deletion came first.
+    // On a slow machine the fork may have timed out, so that the deletion came first.
     assert_eq!(matches!(forked, ForkOutcome::Forked { .. }), there.is_some(), "{forked:?}");
     store.close().await;
 }
 
-/// All that a call waits for shares one bound: the writes of its session before it, the lock, the answer.
+/// Everything that a call waits for shares one time limit: earlier writes of its session, the lock, the
+/// answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_of_one_session_that_somebody_holds_all_end_in_time_and_have_changed_nothing() {
     const TIMEOUT: Duration = Duration::from_secs(6);

@@ -1,4 +1,4 @@
-//! What is refused, read back and created when a store is opened.
+//! Checks, reads and changes that happen when a store is opened.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -79,7 +79,7 @@ async fn as_it_is_nothing_is_made_or_changed() {
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
     PostgresStore::open(options.clone()).await.unwrap().close().await;
     PostgresStore::open(options.clone().as_it_is()).await.unwrap().close().await;
-    // One of an earlier version: brought up to date by whoever may, refused by whoever may not.
+    // A schema of an earlier version: a normal open upgrades it, and `as_it_is` refuses it.
     let mut admin = Admin::at(url).await;
     admin.run(&format!("DROP SCHEMA {schema} CASCADE; {}", as_version_2(&schema))).await;
     let error = PostgresStore::open(options.clone().as_it_is()).await.err().unwrap();

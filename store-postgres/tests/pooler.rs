@@ -1,4 +1,4 @@
-//! Behind PgBouncer in transaction mode, where each transaction may use another connection.
+//! Tests behind PgBouncer in transaction mode, where each transaction may use another connection.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -12,14 +12,14 @@ use support::{commit, key, options, running};
 const SESSIONS: usize = 16;
 const ROUNDS: u64 = 15;
 
-/// Many handles share few connections, and each asks for different things in turn: with statements that outlive
-/// their transaction, one would run what another prepared.
+/// Many handles share few connections, and each performs different operations in turn. If prepared statements
+/// outlived their transaction, a handle would run a statement that another handle prepared.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_statement_is_the_one_that_was_asked_for() {
     let launcher = Launcher::new().unwrap();
     let postgres = launcher.postgres(&[]).unwrap();
     let pooler = launcher.pgbouncer(&postgres).unwrap();
-    // Without the option the store asks for what this pooler does not hand out.
+    // Without the option, the store asks for a setting that this pooler does not pass on.
     assert!(PostgresStore::open(options(&pooler.url())).await.is_err());
     let options = options(&pooler.url()).transaction_pooler(true);
     let works = (0..SESSIONS).map(|nth| {
@@ -51,7 +51,7 @@ async fn each_statement_is_the_one_that_was_asked_for() {
     }
 }
 
-/// A transaction of the caller's, too, is one connection's until it ends, and leaves nothing behind on it.
+/// A transaction of the caller stays on one connection until it ends, and leaves nothing behind on it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_of_the_callers_is_committed_with_its_write() {
     const TIMES: u64 = 12;

@@ -1,4 +1,4 @@
-//! A server that is restarted with other settings or replaced by another one, and whose clock counts.
+//! A server that is restarted with other settings or replaced by another one, and the server's clock.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -18,7 +18,7 @@ use holdover_store::{
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{Admin, Relay, claim_one, commit, id, key, new_session, options, running, schema_of};
 
-/// A server, and the options of a store on it: directly, or behind a pooler.
+/// A server, and the options of a store that reaches it directly or through a pooler.
 fn place(launcher: &Launcher, pooled: bool) -> (Postgres, Option<PgBouncer>, PostgresOptions) {
     let server = launcher.postgres(&[]).unwrap();
     let pooler = pooled.then(|| launcher.pgbouncer(&server).unwrap());
@@ -37,7 +37,7 @@ fn restart(server: &mut Postgres) {
     });
 }
 
-/// Reads until the server is there again: a pooler says for a while that it is not.
+/// Reads until the server answers again. A pooler reports for a while that the server is gone.
 async fn until_it_answers(store: &PostgresStore) {
     while let Err(error) = store.load_session(&key("s")).await {
         assert_eq!(error.retry, Retry::Later, "{error}");
@@ -78,14 +78,14 @@ async fn a_restart_behind_a_pooler_changes_what_is_promised() {
     promises_what_the_server_keeps_now(true).await;
 }
 
-/// Behind a pooler each transaction may come to a server with other settings, on the same connection.
+/// Behind a pooler, each transaction may reach a server with other settings on the same connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_a_pooler_no_commit_is_promised_more_than_it_has() {
     let launcher = Launcher::new().unwrap();
     let (server, _pooler, options) = place(&launcher, true);
     let store = PostgresStore::open(options.connections_max(2)).await.unwrap();
     let claim = running(&store, "s").await;
-    // All the connections there will be: no new one tells of the change.
+    // Opens all connections that there will be, so no new connection reveals the change.
     for found in join_all((0..16).map(|_| store.load_session(&claim.fence.key))).await {
         found.unwrap();
     }
@@ -94,7 +94,7 @@ async fn behind_a_pooler_no_commit_is_promised_more_than_it_has() {
     admin.run("SELECT pg_reload_conf()").await;
     while Admin::at(&server.url()).await.text("SHOW synchronous_commit").await != "off" {}
     let mut nth = 0;
-    // The reload reaches each process of the server at a moment of its own.
+    // The reload reaches each process of the server at a different moment.
     while store.capabilities().commit_survives != CommitSurvives::Nothing {
         nth += 1;
         assert!(nth < 200, "the change goes unnoticed");
@@ -122,7 +122,7 @@ async fn refuses_a_standby(pooled: bool) {
         }
     };
     assert_eq!(error.key.as_deref(), Some(&key("s")));
-    // Whoever only looks may look.
+    // A store that is opened only for reading still reads.
     let looks = PostgresStore::open(options.clone().as_it_is()).await.unwrap();
     assert!(looks.load_session(&key("s")).await.unwrap().is_some());
     looks.close().await;
@@ -160,7 +160,7 @@ async fn whoever_drops_the_time_outs_on_the_way_is_refused_by_their_name() {
     store.close().await;
 }
 
-/// A way to the server that swallows what it answers: whatever a call waits for, it shares one deadline.
+/// The relay drops the server's answers. All waits of a call share one deadline.
 #[tokio::test]
 async fn a_call_whose_answer_never_comes_ends_at_its_deadline_and_says_how_long_it_waited() {
     let launcher = Launcher::new().unwrap();
@@ -187,7 +187,8 @@ async fn a_call_whose_answer_never_comes_ends_at_its_deadline_and_says_how_long_
     store.close().await;
 }
 
-/// The server ends what waits for a lock, and says so, before the call is over: nobody need ask what became of it.
+/// The server aborts a statement that waits too long for a lock, and reports it before the call times out. So
+/// the caller knows that nothing was changed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_gets_no_lock_in_time_is_known_to_have_changed_nothing() {
     let url = shared::postgres_url();
@@ -201,7 +202,7 @@ async fn a_write_that_gets_no_lock_in_time_is_known_to_have_changed_nothing() {
         let (store, fence) = (store.clone(), claim.fence.clone());
         tokio::spawn(async move { store.commit(&fence, commit(1)).await })
     };
-    // There is one connection for both, as the other listens: the second has less time left.
+    // Both calls share one connection, as the other one listens: the second call has less time left.
     let (first, second) = (write(), write());
     admin.until_waiting("gets no lock", 1).await;
     for write in [first, second] {
@@ -214,7 +215,8 @@ async fn a_write_that_gets_no_lock_in_time_is_known_to_have_changed_nothing() {
     store.close().await;
 }
 
-/// The clock that is used outside the suite, which brings its own: read after a wait, not when it began.
+/// Tests the store's own clock, which the suite replaces. Instants are read after a wait for a lock, not at
+/// its beginning.
 #[tokio::test(flavor = "multi_thread")]
 async fn instants_come_from_the_servers_clock_after_the_wait_for_a_lock() {
     let url = shared::postgres_url();
@@ -225,8 +227,8 @@ async fn instants_come_from_the_servers_clock_after_the_wait_for_a_lock() {
     store.create_session(due).await.unwrap();
     let (mut holder, mut admin) = (Admin::at(url).await, Admin::at(url).await);
     let hold = format!("BEGIN; SELECT FROM {schema}.session FOR UPDATE");
-    // Longer after the call was seen to wait than a write may wait without being decided anew: what was read before, it cannot
-    // take for now.
+    // Waits longer than the age at which the store discards an instant that was read before a wait. Then an
+    // instant from before the wait cannot be used.
     let waited = async |admin: &mut Admin| {
         admin.until_waiting("waits for a row", 1).await;
         let seen = admin.clock().await;

@@ -1,4 +1,4 @@
-//! Changes the caller's own tables and a session together.
+//! Transactions that change the caller's own tables and a session together.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -15,7 +15,7 @@ use holdover_store::{
 use holdover_store_postgres::{PostgresOptions, PostgresStore, PostgresTransaction};
 use support::{Admin, commit, id, options, running, schema_of};
 
-/// A store, and beside its tables one of the caller's.
+/// A store, with a table of the caller in the same database.
 struct Site {
     options: PostgresOptions,
     store: PostgresStore,
@@ -37,7 +37,7 @@ impl Site {
         Self { options, store, account, admin }
     }
 
-    /// A transaction in which something was paid.
+    /// Begins a transaction and makes a payment in it.
     async fn paid(&self) -> PostgresTransaction {
         let mut transaction = self.store.begin().await.unwrap();
         self.pay(&mut transaction).await;
@@ -84,10 +84,10 @@ async fn is_there_with_the_commit() {
     let within = transaction.into_store();
     committed(within.commit(&claim.fence, commit(1)).await.unwrap());
     assert_eq!((site.cents().await, site.messages(&claim.fence).await), (500, 1));
-    // It was for one write.
+    // The transaction is good for one write.
     let error = within.commit(&claim.fence, commit(2)).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::InvalidArgument, "{error}");
-    // The run goes on as before, with what was held of its session before.
+    // The run goes on as before; what the store remembered of its session is still valid.
     committed(site.store.commit(&claim.fence, commit(2)).await.unwrap());
     assert_eq!(site.messages(&claim.fence).await, 2);
     site.store.close().await;
@@ -100,20 +100,20 @@ async fn is_not_there_without_the_commit() {
     drop(site.paid().await);
     drop(site.paid().await.into_store());
     site.paid().await.roll_back().await.unwrap();
-    // The fence of a run that is over.
+    // The fence of a run that has ended.
     let old = Fence { epoch: Epoch(0), ..claim.fence.clone() };
     let outcome = site.paid().await.into_store().commit(&old, commit(1)).await.unwrap();
     assert!(matches!(outcome, CommitOutcome::StaleFence { .. }), "{outcome:?}");
-    // What cannot be accepted.
+    // A commit with a wrong expected version.
     let another = Commit { expected_version: Some(holdover_store::ids::Version(77)), ..commit(1) };
     let outcome = site.paid().await.into_store().commit(&claim.fence, another).await.unwrap();
     assert!(matches!(outcome, CommitOutcome::VersionConflict { .. }), "{outcome:?}");
-    // A statement of the caller's that failed: the server has given the transaction up.
+    // After a failed statement of the caller, the server has aborted the transaction.
     let mut transaction = site.paid().await;
     run(&mut transaction, "SELECT 1 / 0").await.unwrap_err();
     let error = transaction.into_store().commit(&claim.fence, commit(1)).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::InvalidArgument, Retry::Never), "{error}");
-    // More than the account has, which is found out at the end.
+    // A payment above the balance, which a deferred trigger finds when the transaction ends.
     let late = format!(
         "CREATE CONSTRAINT TRIGGER late AFTER UPDATE ON {} DEFERRABLE INITIALLY DEFERRED FOR EACH ROW \
          WHEN (NEW.cents < 0) EXECUTE FUNCTION raise_{}()",
@@ -134,7 +134,7 @@ async fn is_not_there_without_the_commit() {
     site.store.close().await;
 }
 
-/// Whoever does not know whether it landed does it all again, and it has happened once.
+/// If the outcome is unknown, the caller repeats the whole transaction; it takes effect once.
 #[tokio::test(flavor = "multi_thread")]
 async fn that_is_repeated_has_happened_once() {
     let mut site = Site::new().await;
@@ -146,7 +146,7 @@ async fn that_is_repeated_has_happened_once() {
     site.store.close().await;
 }
 
-/// A write that lost a race is decided anew in the same transaction.
+/// A write that loses a race is retried in the same transaction.
 #[tokio::test(flavor = "multi_thread")]
 async fn stays_open_while_a_race_is_lost() {
     let mut site = Site::with(options(shared::postgres_url()).application("a race in a transaction")).await;
@@ -183,7 +183,7 @@ async fn any_one_write_commits_it() {
     site.store.close().await;
 }
 
-/// What was asked and wrote nothing holds nobody up.
+/// A repeated delivery writes nothing, so it locks nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn holds_no_session_that_it_does_not_write() {
     let mut site = Site::new().await;
@@ -206,7 +206,8 @@ async fn holds_no_session_that_it_does_not_write() {
     site.store.close().await;
 }
 
-/// Its code may set what it likes, and begin transactions within: the next transaction begins as the first did.
+/// The caller's code may change settings and begin nested transactions. The next transaction begins with the
+/// original settings.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_set_in_it_is_reset() {
     let mut site = Site::with(options(shared::postgres_url()).transactions_max(1)).await;
@@ -252,7 +253,7 @@ async fn what_is_set_in_it_is_reset() {
     site.store.close().await;
 }
 
-/// Its code ended it: nothing of the session is written, and it is said.
+/// If the caller's code has ended the transaction, nothing of the session is written, and the write fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn that_was_ended_by_its_code_is_found_out() {
     let site = Site::new().await;
@@ -267,7 +268,7 @@ async fn that_was_ended_by_its_code_is_found_out() {
     site.store.close().await;
 }
 
-/// So many of them are open at once, and the store's own calls go on beside them.
+/// At most `transactions_max` transactions are open at once, and the store's own calls go on beside them.
 #[tokio::test(flavor = "multi_thread")]
 async fn leaves_the_store_its_connections() {
     let options = options(shared::postgres_url()).connections_max(2).transactions_max(2);

@@ -1,4 +1,4 @@
-//! The turns of tenants when more sessions are due than are asked for.
+//! The turns of tenants when more sessions are due than a claim asks for.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -37,7 +37,7 @@ async fn one_tenant_with_many_keeps_nobody_waiting() {
         served.extend(claimed(&store, due(1)).await);
     }
     assert_eq!(ids(&served), ["f1", "m1", "o1", "f2", "m2", "m3"]);
-    // Another handle begins with the first.
+    // A new handle begins with the first tenant.
     let other = PostgresStore::open(options).await.unwrap();
     let more = "VALUES ('few', 'f3', 'queue', 1, 1004, NULL), ('one', 'o2', 'other', 1, 1005, NULL)";
     admin.run(&insert_waiting(&schema, more)).await;
@@ -57,7 +57,7 @@ async fn more_than_a_page_of_sessions_is_claimed_at_once() {
     admin.run(&insert_waiting(&schema, waiting)).await;
     let mut all = claimed(&store, due(300)).await;
     assert_eq!(ids(&all[..4]), ["a1", "b", "a2", "a3"]);
-    // What was decided too long ago is decided anew, so fewer may be claimed than are found.
+    // A claim may take fewer sessions than it finds, because decisions that are too old are made again.
     loop {
         let more = claimed(&store, due(1000)).await;
         if more.is_empty() {
@@ -77,7 +77,7 @@ struct Waiting {
     interrupted: bool,
 }
 
-/// The same numbers each time.
+/// A generator that gives the same numbers in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -99,12 +99,12 @@ async fn what_is_claimed_is_what_the_rule_chooses() {
         let schema = schema_of(&options);
         let store = PostgresStore::open(options).await.unwrap();
         let mut waiting: BTreeMap<SessionKey, Waiting> = BTreeMap::new();
-        // Of those who serve the same.
+        // The tenant that was served last, by the queues and format that a worker serves.
         let mut after: HashMap<(Queues, StateFormat), TenantId> = HashMap::new();
         for round in 0..16 {
             let mut new = vec!["('none', 'none', 'q', 1, NULL::bigint, NULL::text)".to_owned()];
             for nth in 0..numbers.below(8) {
-                // Names in the order of their bytes, not in that of a language.
+                // Names that sort differently by bytes and by language.
                 let tenant = ["B", "a", "ab", "z", "é"][numbers.below(5) as usize];
                 let name = format!("s{seed}-{round}-{nth}");
                 let one = Waiting {
@@ -141,7 +141,7 @@ async fn what_is_claimed_is_what_the_rule_chooses() {
             let began = if tenant.is_none() { after.get(&served).cloned() } else { None };
             let (expected, _) = in_turn(all_due.clone(), began.as_ref(), limit);
             if tenant.is_none() && all_due.len() > limit {
-                // Whoever has an alarm is passed over, and had its turn.
+                // A tenant with an alarm that is not due is passed over; that counts as its turn.
                 let (before, behind): (Vec<_>, Vec<_>) = tenants
                     .into_iter()
                     .partition(|tenant| began.as_ref().is_some_and(|began| tenant <= began));

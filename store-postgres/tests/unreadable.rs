@@ -1,4 +1,4 @@
-//! Sessions that cannot be read.
+//! Sessions that cannot be read because their rows are damaged.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -27,7 +27,7 @@ fn item(key: &str) -> InboxItem {
     }
 }
 
-/// A session that is due, with something in every table that a claim reads.
+/// Creates a due session with a row in every table that a claim reads.
 async fn whole(store: &PostgresStore, name: &str) {
     let labels = Labels([("name".to_owned(), "value".to_owned())].into());
     let operation = id(&format!("create-{}", unique()));
@@ -50,7 +50,7 @@ async fn whole(store: &PostgresStore, name: &str) {
     store.commit(&claim.fence, whole).await.unwrap();
 }
 
-/// Each is a way in which a session cannot be read: what is changed, and what is said of it.
+/// Damages that make a session unreadable: the table, the change, and the beginning of the error's detail.
 const DAMAGES: [(&str, &str, &str); 25] = [
     ("session", "status = 'asleep'", "status"),
     ("session", "found = 'asleep'", "found"),
@@ -87,7 +87,7 @@ const DAMAGES: [(&str, &str, &str); 25] = [
     ("item", "payload = 'another'", "item: payload"),
 ];
 
-/// Everything of a session that a claim would change.
+/// SQL that selects everything of a session that a claim would change.
 fn row(schema: &str) -> String {
     format!(
         "SELECT concat_ws(' ', (SELECT s::text FROM {schema}.session s WHERE id = 'bad'), \
@@ -123,7 +123,8 @@ async fn what_cannot_be_read_is_not_claimed_and_costs_no_other_its_claim() {
         assert!(error.detail.starts_with(said), "{damage}: {error}");
         assert_eq!(admin.text(&row(&schema)).await, after, "{damage}: claimed by name");
 
-        // What is refused cannot be read either: nothing is refused without need. Inbox and pending calls are no part of it.
+        // A session that cannot be claimed cannot be loaded either, so nothing is refused without need.
+        // Loading does not read the inbox and the pending calls.
         if !["item", "pending"].contains(&table) {
             let error = store.load_session(&key("bad")).await.unwrap_err();
             assert_eq!(error.kind, StoreErrorKind::Corrupt, "{damage}: {error}");
@@ -194,7 +195,8 @@ async fn many_that_cannot_be_read_cost_no_other_its_claim() {
     store.close().await;
 }
 
-/// The soonest of a tenant, however many of them, take neither the turn of its next one nor that of others.
+/// Unreadable sessions at the front of a tenant's queue, however many, delay neither the tenant's next
+/// session nor other tenants.
 #[tokio::test]
 async fn what_cannot_be_read_takes_nobodys_turn() {
     let url = shared::postgres_url();
@@ -217,7 +219,7 @@ async fn what_cannot_be_read_takes_nobodys_turn() {
     }
     let by_turns = ["a2", "b36", "c1", "a3", "b37", "c2", "a4", "b38", "c3", "a5", "c4", "b39"];
     assert_eq!(claimed, by_turns);
-    // Nobody waits for what is left but cannot be claimed.
+    // The remaining readable sessions are claimed at once; the unreadable ones stay.
     let rest = store.claim_due(due(200)).await.unwrap();
     assert_eq!(rest.len(), 120 - 36 - by_turns.len());
     assert!(store.claim_due(due(1)).await.unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Schemas of earlier and newer versions, and an upgrade that is killed.
+//! Schemas of earlier and newer versions, and upgrades that are killed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -18,13 +18,14 @@ use support::{
     new_session, options, running, schema_of,
 };
 
-/// The variable that names the store to this program as an opener: URL, schema, name of a session.
+/// The environment variable that makes this program an opener. It holds the URL, the schema and the id of a
+/// session.
 const PLACE: &str = "HOLDOVER_OPENER_PLACE";
-/// So many processes open at once.
+/// The number of processes that open the store at once.
 const OPENERS: usize = 16;
 
-/// A session as a program of version 2 left it: claimed, with a message and a pending call, and a tombstone of its key and
-/// of another.
+/// SQL for a session as a program of version 2 left it: claimed, with a message and a pending call, and with
+/// tombstones for its key and for another key.
 fn left_by_version_2(schema: &str) -> String {
     let incarnation = "decode(repeat('07', 16), 'hex')";
     format!(
@@ -56,7 +57,7 @@ async fn what_version_2_left_goes_on_and_its_programs_are_shut_out() {
     admin.run(&as_version_2(&schema)).await;
     admin.run(&left_by_version_2(&schema)).await;
     let store = PostgresStore::open(options).await.unwrap();
-    // No function of an earlier program is left, and what such a program would insert lacks a token.
+    // The functions of earlier programs are gone, and rows that such a program would insert lack a token.
     let own = format!("'{schema}'::regnamespace");
     let functions = format!(
         "SELECT coalesce(string_agg(proname, ' ' ORDER BY proname), '') FROM pg_proc WHERE pronamespace = {own}"
@@ -125,7 +126,7 @@ async fn sessions_of_version_4_are_found_by_their_labels_and_its_programs_add_no
     let schema = schema_of(&options);
     admin.run(&as_version_4(&schema)).await;
     let left = "SELECT 'acme', n, 'queue', 1, NULL, NULL FROM unnest(ARRAY['a', 'b', 'c']) AS x (n)";
-    // The type of what is null everywhere must be said.
+    // A column that is null in all rows needs an explicit type.
     let left = left.replacen("NULL, NULL", "NULL::bigint, NULL::text", 1);
     admin.run(&insert_waiting(&schema, &left)).await;
     let label = |name: &str, value: &str, of: &str| {
@@ -135,7 +136,7 @@ async fn sessions_of_version_4_are_found_by_their_labels_and_its_programs_add_no
     };
     admin.run(&label("agent", "'x'", "")).await;
     admin.run(&label("user", "CASE id WHEN 'b' THEN 'lee'::bytea ELSE 'kim' END", "")).await;
-    // What is of no session.
+    // A row that belongs to no session.
     admin.run(&format!("INSERT INTO {schema}.label VALUES (999, 'user', 'kim')")).await;
     let store = PostgresStore::open(options).await.unwrap();
     assert_eq!(labelled(&store, &[("user", "kim")]).await, ["a", "c"]);
@@ -143,13 +144,13 @@ async fn sessions_of_version_4_are_found_by_their_labels_and_its_programs_add_no
     assert_eq!(labelled(&store, &[("agent", "x"), ("user", "lee")]).await, ["b"]);
     assert_eq!(labelled(&store, &[("agent", "x"), ("user", "nobody")]).await, Vec::<String>::new());
 
-    // A program of version 4 that goes on makes no session with labels that are missing in the index.
+    // A program of version 4 that still runs cannot add labels that the index would miss.
     let late = label("late", "''", "WHERE id = 'a'");
     let refused = format!("DO $$ BEGIN {late}; EXCEPTION WHEN not_null_violation THEN RETURN; END $$");
     admin.run(&refused).await;
     assert_eq!(admin.number(&format!("SELECT count(*) FROM {schema}.label WHERE name = 'late'")).await, 0);
 
-    // What is deleted is not found, and its next life by its own labels alone.
+    // A deleted session is not found. A new session with the same key is found only by its own labels.
     store.delete_session(&key("a"), Deletion::FORCE).await.unwrap();
     assert_eq!(labelled(&store, &[("user", "kim")]).await, ["c"]);
     let labels = [("user", "lee")].into_iter().collect();
@@ -170,7 +171,7 @@ async fn whoever_works_on_while_the_tables_change_says_that_they_are_newer() {
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
     let claim = running(&store, "s").await;
-    // A newer program changed the tables.
+    // A newer program has changed the tables.
     admin.run(&format!("UPDATE {schema}.mark SET version = 99")).await;
     admin.run(&format!("ALTER TABLE {schema}.session RENAME COLUMN token TO proof")).await;
     for error in [
@@ -183,7 +184,7 @@ async fn whoever_works_on_while_the_tables_change_says_that_they_are_newer() {
     store.close().await;
 }
 
-/// No test, unless this program was started to open a store.
+/// Does nothing unless this program was started as an opener of a store.
 #[test]
 fn opener() {
     let Ok(place) = std::env::var(PLACE) else { return };
@@ -204,7 +205,7 @@ async fn sixteen_processes_open_a_new_schema_at_once() {
     let (url, options) = (server.url(), options(&server.url()));
     let schema = schema_of(&options);
     let (mut first, mut admin) = (Admin::at(&url).await, Admin::at(&url).await);
-    // All have come before one can go on.
+    // All openers have arrived before any of them can go on.
     first.run(&format!("BEGIN; CREATE SCHEMA {schema}")).await;
     let openers: Vec<Child> = (0..OPENERS)
         .map(|nth| {
@@ -225,7 +226,7 @@ async fn sixteen_processes_open_a_new_schema_at_once() {
     store.close().await;
 }
 
-/// Ends the connection of whoever is `to be killed` after the statement of this number that changes the schema.
+/// SQL for a trigger that ends the connection named `to be killed` after a given number of schema changes.
 const KILLS: &str = "CREATE TABLE public.kill (nth int); INSERT INTO public.kill VALUES (0); \
      CREATE FUNCTION public.kill() RETURNS event_trigger LANGUAGE plpgsql AS $$ \
      DECLARE nth int := coalesce(nullif(current_setting('test.nth', true), ''), '0')::int + 1; \
@@ -236,8 +237,8 @@ const KILLS: &str = "CREATE TABLE public.kill (nth int); INSERT INTO public.kill
      END $$; \
      CREATE EVENT TRIGGER kill ON ddl_command_end EXECUTE FUNCTION public.kill()";
 
-/// Opens again and again, killed after the first statement, the second, and so on, until no statement is left: what
-/// `looks` says of the schema stays as it was until then. Answers how often it was killed.
+/// Opens the store again and again, killed after the first schema change, then after the second, until an
+/// open succeeds. Until then the result of the query `looks` must not change. Returns the number of kills.
 async fn killed_at_each_statement(url: &str, options: &PostgresOptions, looks: &str) -> i64 {
     let mut admin = Admin::at(url).await;
     let before = admin.text(looks).await;

@@ -1,5 +1,5 @@
-//! Finding due sessions: tenants take turns, in an order that is exact over all partitions, with a bounded
-//! number of commands however many sessions there are.
+//! Claims of due sessions: tenants take turns, in an exact order over all partitions, with a bounded number
+//! of commands however many sessions there are.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -23,7 +23,7 @@ fn key_of(tenant: &str, id: &str) -> SessionKey {
     SessionKey { tenant: TenantId::new(tenant).unwrap(), ..key(id) }
 }
 
-/// Sessions that are due, each at an instant.
+/// Creates sessions that are due at the given instants.
 async fn due(store: &RedisStore, sessions: &[(i64, SessionKey)]) {
     for sessions in sessions.chunks(64) {
         let made = sessions.iter().map(|(at, key)| {
@@ -54,14 +54,14 @@ async fn a_tenant_with_many_due_keeps_nobody_waiting() {
             served.extend(claim(&store, claim_due(1)).await.into_iter().map(|key| key.tenant.to_string()));
         }
         assert_eq!(served, ["a", "b", "c"], "{url}");
-        // What is left of a claim once each had its turn goes by alarm.
+        // Once each tenant had its turn, the rest of a claim goes by alarm.
         assert_eq!(claim(&store, claim_due(9)).await.len(), 9);
         let of_one = ClaimDue { tenant: Some(TenantId::new("c").unwrap()), ..claim_due(1) };
         assert_eq!(claim(&store, of_one).await, [], "it has no more");
     }
 }
 
-/// The partition of a session of a store with so many.
+/// Returns the partition of a session, in a store with `partitions` partitions.
 fn partition_of(key: &SessionKey, partitions: u64) -> u64 {
     let named = format!("{}:{}{}", key.tenant.as_str().len(), key.tenant, key.id);
     let digest = Digest::of(named.as_bytes());
@@ -78,7 +78,7 @@ async fn what_is_claimed_is_what_the_rule_chooses_over_all_partitions() {
         usize::try_from(seed >> 33).unwrap() % below
     };
     let store = RedisStore::open(options(&redis_url()).partitions(PARTITIONS)).await.unwrap();
-    // The soonest lie in one partition, which first hands out fewer than are asked for.
+    // The soonest sessions lie in one partition, which at first returns fewer than are asked for.
     let in_one = (0..).map(|nth| key_of(["t1", "t5"][nth % 2], &format!("first{nth}")));
     let in_one = in_one.filter(|key| partition_of(key, PARTITIONS.into()) == 3).take(60);
     let mut sessions: Vec<(i64, SessionKey)> =
@@ -102,7 +102,8 @@ async fn what_is_claimed_is_what_the_rule_chooses_over_all_partitions() {
     assert!(left.is_empty(), "{} were never asked for", left.len());
 }
 
-/// Makes so many entries in the indexes of every partition: of one tenant, or each of its own if it is none.
+/// Adds `number` entries to the indexes of every partition. An empty `tenant` gives each entry a tenant of
+/// its own.
 fn crowd(url: &str, namespace: &str, tenant: &str, format: u32, at: i64, number: usize) {
     let add = "
         local head = 'queue\\0' .. ARGV[2] .. '\\0'
@@ -122,7 +123,7 @@ fn crowd(url: &str, namespace: &str, tenant: &str, format: u32, at: i64, number:
 async fn a_look_is_one_script_and_a_few_commands_however_many_sessions_there_are() {
     const NUMBER: usize = 6_000;
     const LATE: i64 = 1 << 50;
-    /// The hashes that are read of a session that is claimed.
+    /// The number of hashes that are read of a claimed session.
     const ROW: u64 = 3;
     let launcher = Launcher::new().unwrap();
     let server = launcher.redis(&[]).unwrap();
@@ -139,7 +140,7 @@ async fn a_look_is_one_script_and_a_few_commands_however_many_sessions_there_are
         [0, 1, 2, 3].map(|at| now[at] - before[at])
     };
     assert_eq!(claim(&store, claim_due(1)).await, []);
-    // Of a newer format; not due, of one tenant and each of a tenant of its own.
+    // Sessions of a newer format, then sessions that are not due: of one tenant, and each of its own tenant.
     crowd(&url, "crowd", "newer", 2, 1, NUMBER);
     crowd(&url, "crowd", "late", 1, LATE, NUMBER);
     crowd(&url, "crowd", "", 1, LATE, NUMBER);
@@ -149,12 +150,12 @@ async fn a_look_is_one_script_and_a_few_commands_however_many_sessions_there_are
     assert_eq!((exchanges, scripts, rows), (1, 1, 0), "nothing is due");
     assert!(commands <= 4 * 5, "{commands}");
 
-    // And many that are due, of one tenant.
+    // Adds many due sessions of one tenant.
     due(&store, &many("flood", 8, 1)).await;
     crowd(&url, "crowd", "flood", 1, 2, NUMBER);
     due(&store, &many("zoe", 1, 3)).await;
     claim(&store, claim_due(1)).await;
-    // Others look at what is before it by name, some at a time: it has its turn.
+    // Each claim examines some of the index entries before this tenant's, so the tenant gets its turn.
     let mut looks = 0;
     loop {
         let before = counts();
@@ -177,7 +178,7 @@ async fn a_look_is_one_script_and_a_few_commands_however_many_sessions_there_are
 async fn what_cannot_be_read_takes_no_turn_and_holds_up_nobody() {
     let url = redis_url();
     let namespace = format!("unread:{}", Uuid::new_v4().simple());
-    // All of them lie behind each other.
+    // All of the sessions lie in one partition.
     let options = options(&url).namespace(&namespace).unwrap().partitions(1);
     let store = RedisStore::open(options).await.unwrap();
     due(&store, &many("a", 5, 1)).await;
@@ -192,7 +193,7 @@ async fn what_cannot_be_read_takes_no_turn_and_holds_up_nobody() {
     }
     assert_eq!([&served[0], &served[2]], [&key_of("a", "good"), &key_of("c", "good")], "{served:?}");
     assert_eq!(served[1].tenant.as_str(), "b", "{served:?}");
-    // All that can be read, though more is asked for.
+    // Claims all that can be read, although more are asked for.
     assert_eq!(claim(&store, claim_due(100)).await.len(), 29);
     assert_eq!(claim(&store, claim_due(100)).await, []);
 }

@@ -1,4 +1,4 @@
-//! How often a step asks the server, and with how many commands.
+//! The number of exchanges and commands with which a step asks the server.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -14,10 +14,10 @@ use holdover_store::{
 use holdover_store_redis::RedisStore;
 use support::{LEASE, calls, claim_due, claimed, commit, key, new_session, options};
 
-/// So often each is done that is counted.
+/// The number of times each counted operation is performed.
 const TIMES: u64 = 20;
 
-/// How often a server was told to run a script.
+/// Returns the number of scripts that a server has run.
 fn scripts(url: &str) -> u64 {
     calls(url, "evalsha") + calls(url, "eval")
 }
@@ -82,7 +82,7 @@ async fn looking_for_what_is_due_is_one_exchange_and_claiming_it_two_more() {
     let relay = Relay::to(url.trim_start_matches("redis://")).unwrap();
     let store = RedisStore::open(options(&format!("redis://{}", relay.address()))).await.unwrap();
     let due = |id: &str, ms| NewSession { start: Start::At(Timestamp::from_ms(ms)), ..new_session(&key(id)) };
-    // Something is there, and nothing of it is due.
+    // There are sessions, but none of them is due.
     for number in 0..TIMES {
         store.create_session(due(&format!("late{number}"), 1 << 50)).await.unwrap();
     }
@@ -100,7 +100,7 @@ async fn looking_for_what_is_due_is_one_exchange_and_claiming_it_two_more() {
             store.create_session(due(&id, number)).await.unwrap();
         }
     };
-    // From the first time on the server knows the scripts.
+    // After the first claims the server knows the scripts.
     make_due(0, 2).await;
     for _ in 0..2 {
         assert_eq!(store.claim_due(claim_due(1)).await.unwrap().len(), 1);
@@ -126,6 +126,6 @@ async fn looking_for_what_is_due_in_a_cluster_asks_each_partition_once() {
     let all = || urls.iter().map(|url| scripts(url)).sum::<u64>();
     let before = all();
     assert_eq!(store.claim_due(claim_due(8)).await.unwrap(), []);
-    // None of them waits for another.
+    // The partitions are asked in parallel, each once.
     assert_eq!(all() - before, 64);
 }

@@ -1,5 +1,5 @@
-//! The loss at a failover of a Redis Cluster: it is announced beforehand, counted here, and always noticed by
-//! a live worker.
+//! The loss at a failover of a Redis Cluster. The store's capabilities announce it, the test counts it, and a
+//! live worker always notices it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -9,7 +9,8 @@ use holdover_store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_store_redis::RedisStore;
 use support::{answered, claimed, cli, key, options, said, saying, setting, wait_until};
 
-/// How many commits the replica does not hear of, and their size: more than lies on the way to it.
+/// The number of commits that the replica does not receive, and their size. Together they exceed the buffers
+/// on the way to it.
 const UNHEARD: usize = 48;
 const UNHEARD_BYTES: usize = 1 << 20;
 
@@ -36,7 +37,7 @@ async fn what_a_failover_loses_is_a_suffix_and_noticed() {
     let at = offset(&cluster.nodes()[master].url(), "master_repl_offset:").parse::<u64>().unwrap();
     wait_until(|| offset(&replica, "slave_repl_offset:").parse::<u64>().unwrap() >= at);
 
-    // The replica hears nothing for a while, and then its master dies.
+    // The replica receives nothing for a while, and then its master dies.
     cluster.replicas()[master].process().pause();
     let text = "x".repeat(UNHEARD_BYTES);
     for number in 0..UNHEARD {
@@ -48,7 +49,7 @@ async fn what_a_failover_loses_is_a_suffix_and_noticed() {
     wait_until(|| cli(&replica, &["ROLE"]).starts_with("master"));
     cluster.wait_until_whole().unwrap();
 
-    // The worker that was told of them is told that they are gone.
+    // The worker whose commits were acknowledged gets an error that says they are lost.
     let next = async || store.commit(&claim.fence, saying("next", "next")).await;
     let error = answered(next).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");

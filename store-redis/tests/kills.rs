@@ -1,5 +1,4 @@
-//! A server that is killed in the middle of commits, a server that does not answer, a script that the server
-//! has forgotten.
+//! A server that is killed during commits, one that does not answer, and one that has forgotten a script.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -15,20 +14,20 @@ use holdover_store_redis::RedisStore;
 use support::work::{Seen, assert_kept, work};
 use support::{claimed, cli, options, redis_url, said, saying, wait_until};
 
-/// How often the server is killed, unless `HOLDOVER_SERVER_KILLS` says otherwise.
+/// The number of times a server is killed, unless `HOLDOVER_SERVER_KILLS` sets another number.
 const KILLS: usize = 10;
 
 fn kills() -> usize {
     std::env::var("HOLDOVER_SERVER_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
 }
 
-/// How many sessions are written at once: on each node of a cluster lie some.
+/// The number of sessions that are written at once, enough for each node of a cluster to hold some.
 const SESSIONS: usize = 24;
 
-/// Their namespace: the server is the test's own, and sessions lie where they always lie.
+/// The namespace of the sessions. It is fixed, so that sessions always lie on the same nodes.
 const NAMESPACE: &str = "kills";
 
-/// What is killed.
+/// The servers that are killed.
 enum Servers {
     One(Redis),
     Cluster(RedisCluster),
@@ -49,7 +48,7 @@ impl Servers {
     }
 }
 
-/// The sessions whose rows lie on a server.
+/// Returns the numbers of the sessions whose rows lie on a server.
 fn sessions_on(url: &str) -> Vec<usize> {
     let rows = cli(url, &["--scan", "--pattern", &format!("{{{NAMESPACE}:*}}:s:*")]);
     rows.lines().map(|row| row.rsplit_once("tenants").unwrap().1.parse().unwrap()).collect()
@@ -59,15 +58,15 @@ fn sum(seen: &[&Seen], of: impl Fn(&Seen) -> &AtomicUsize) -> usize {
     seen.iter().map(|seen| of(seen).load(SeqCst)).sum()
 }
 
-/// Kills a server in the middle of the writes of the sessions that lie on it: each of them waits for an answer. How
-/// many writes have an unknown outcome by it.
+/// Kills a server while every session on it waits for the answer to a write. Returns how many writes got an
+/// unknown outcome.
 fn kill(server: &mut Redis, seen: &[&Seen]) -> usize {
     let got_on =
         |since: &[usize]| seen.iter().zip(since).all(|(seen, since)| seen.acknowledged.load(SeqCst) > *since);
     let acknowledged = || seen.iter().map(|seen| seen.acknowledged.load(SeqCst)).collect::<Vec<_>>();
     let before = acknowledged();
     wait_until(|| got_on(&before));
-    // It stands still wherever it happens to be, and dies there.
+    // The server is paused at an arbitrary point, and dies there.
     server.process().pause();
     wait_until(|| seen.iter().all(|seen| seen.in_flight.load(SeqCst)));
     let (unknown, before) = (sum(seen, |seen| &seen.unknown), acknowledged());
@@ -77,7 +76,7 @@ fn kill(server: &mut Redis, seen: &[&Seen]) -> usize {
     sum(seen, |seen| &seen.unknown) - unknown
 }
 
-/// Kills servers again and again while sessions are written, and looks at what is there in the end.
+/// Kills servers again and again while sessions are written, and checks the sessions at the end.
 async fn survives(store: RedisStore, mut servers: Servers) {
     let mut claims = Vec::new();
     for number in 0..SESSIONS {
@@ -96,8 +95,8 @@ async fn survives(store: RedisStore, mut servers: Servers) {
         let all: Vec<&Seen> = all.iter().map(AsRef::as_ref).collect();
         let both_fates = || sum(&all, |seen| &seen.applied) > 0 && sum(&all, |seen| &seen.not_applied) > 0;
         let (mut round, mut met) = (0, 0);
-        // What was lost on its way in, and what was lost on its way out. A kill that met no write, since all waited
-        // until settings were read, does not count.
+        // Both cases must occur: a request lost on the way in, and an answer lost on the way out. A kill does
+        // not count if all writes were waiting for the settings to be read.
         while met < kills() || !both_fates() {
             assert!(round < kills() * 2, "{met} of {round} kills met writes");
             let victim = servers.victim(round);
@@ -109,7 +108,7 @@ async fn survives(store: RedisStore, mut servers: Servers) {
             round += 1;
         }
         end.store(true, SeqCst);
-        // The servers live in it.
+        // The killer returns the servers, which stop when they are dropped.
         servers
     });
     let servers = killer.await.unwrap();

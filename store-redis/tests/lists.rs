@@ -1,5 +1,5 @@
-//! Lists by label, and lists of what one session has. They take a bounded number of commands however many
-//! sessions there are, also after an older store was raised.
+//! Lists by label, and lists of one session's parts. They take a bounded number of commands however many
+//! sessions there are, also after a store of an older format was upgraded.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -98,7 +98,7 @@ async fn lists_of_few_take_few_commands_however_many_sessions_there_are() {
     let open = vec![call(1), call(2)];
     let opened = Commit { open, events: vec![Payload::new("{}")], ..commit("one") };
     store.commit(&claim.fence, opened).await.unwrap();
-    // Many more sessions of the tenant with the label that all have, and a call each.
+    // Many more sessions of the tenant with the common label, each with a pending call.
     let add = "
         for number = 1, tonumber(ARGV[1]) do
           local place = string.format('1%016.0f', number)
@@ -159,7 +159,7 @@ async fn sessions_of_format_2_are_found_by_their_labels() {
     let store = RedisStore::open(options.clone()).await.unwrap();
     assert_eq!(cli(&url, &["HGET", &meta, "format"]), "3");
     assert_eq!(cli(&url, &["HGET", &meta, "lives"]), "1", "format 2 has all of them");
-    // Who had it open makes no session that the index misses.
+    // A handle from before the upgrade cannot create a session that the index would miss.
     let late = before.create_session(new_session(&key("late"))).await.unwrap_err();
     assert_eq!(late.retry, Retry::Never, "{late}");
     let of_kim: Vec<_> = (0..20).step_by(2).map(|nth| format!("s{nth:02}")).collect();
@@ -169,7 +169,7 @@ async fn sessions_of_format_2_are_found_by_their_labels() {
     let now: Vec<_> = ["new".to_owned()].into_iter().chain(of_kim.into_iter().skip(1)).collect();
     assert_eq!(listed(&store, &[("user", "kim")]).await, now);
 
-    // From a rebuild on they are found along the index.
+    // After a rebuild, sessions are found by the index.
     let rebuilt = store.rebuild_indexes().await.unwrap();
     assert_eq!(rebuilt, Rebuilt { sessions: 20, added: 19 * 2, ..Rebuilt::default() });
     assert_eq!(cli(&url, &["HGET", &meta, "labels"]), "1");

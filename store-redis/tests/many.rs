@@ -1,4 +1,4 @@
-//! Many partitions, many checkpoints.
+//! Stores with many partitions, and sessions with many checkpoints.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -16,7 +16,7 @@ use holdover_store::{
 use holdover_store_redis::RedisStore;
 use support::{claimed, cli, cluster_url, commit, options, redis_url, saying};
 
-/// In how many partitions something changes, about.
+/// The number of sessions that change, which is about the number of partitions with changes.
 const HEARD: usize = 32;
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn a_handle_hears_all_partitions_however_short_its_first_waits_were() {
         let wait = async |handle: &RedisStore, claim: &Claim, at_most| {
             handle.wait_for_change(Watch::Session(claim.fence.key.clone()), at_most).await.unwrap();
         };
-        // Changes one session until somebody else is done.
+        // Commits to one session until `done` is ready.
         let until = async |claim: &Claim, done: &mut (dyn Future<Output = ()> + Unpin)| {
             let told = async {
                 for number in 0.. {
@@ -42,16 +42,17 @@ async fn a_handle_hears_all_partitions_however_short_its_first_waits_were() {
             };
             tokio::select! { () = done => {}, () = told => {} }
         };
-        // What changed before it listened it cannot have heard: it is woken once it does.
+        // The handle may have missed changes from before it listened, so the wait also returns when listening
+        // begins.
         wait(&late, &claims[0], at_most).await;
         for _ in 0..10 {
             wait(&waiter, &claims[0], Duration::from_millis(1)).await;
         }
-        // By having begun to listen, if it did not before, and then by a change.
+        // The first wait may return because listening begins; the second returns at a change.
         for _ in 0..2 {
             until(&claims[0], &mut Box::pin(wait(&waiter, &claims[0], at_most))).await;
         }
-        // From now on only by a change of that very session.
+        // From now on a wait returns only at a change of its own session.
         for claim in claims.iter() {
             until(claim, &mut Box::pin(wait(&waiter, claim, at_most))).await;
             assert!(began.elapsed() < at_most, "{}: {url}", claim.fence.key);
@@ -65,7 +66,7 @@ async fn more_checkpoints_than_one_script_removes_are_removed() {
     let url = redis_url();
     let store = RedisStore::open(options(&url).namespace("many").unwrap().partitions(1)).await.unwrap();
     let claim = claimed(&store, "s").await;
-    // There are as many versions before the next commit.
+    // Sets the session's version as if it had committed this often.
     let row = "{many:0}:s:6:tenants";
     cli(&url, &["HSET", row, "session_version", &(OLD + 1).to_string(), "token", "00000000000000ff"]);
     let state = Some(NewState { format: claim.session.format, payload: Payload::new("state") });
@@ -79,7 +80,7 @@ async fn more_checkpoints_than_one_script_removes_are_removed() {
          end"
     );
     let keys = ["checkpoints", "restorable"].map(|name| format!("{{many:0}}:{life}:{name}"));
-    // Their heads are read: run, messages, events, when, format, and a state.
+    // The heads of the checkpoints: run, messages, events, instant, format, and a state.
     let old = "1:11:01:01:01:12:xx";
     cli(&url, &["EVAL", &add, "2", &keys[0], &keys[1], old]);
     assert_eq!(cli(&url, &["HLEN", &keys[0]]), (OLD + 1).to_string());

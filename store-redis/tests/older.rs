@@ -1,5 +1,5 @@
-//! Sessions of a version before tokens: they are read and go on, and that version can no longer reach them
-//! once this one wrote them.
+//! Sessions written before tokens existed: they can be read and go on. Once this version has written them,
+//! the older version can no longer reach them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -16,7 +16,7 @@ use holdover_store_redis::{RedisOptions, RedisStore};
 use support::{claim_due, claimed, cli, commit, key, new_session, options, redis_url, said, saying};
 use uuid::Uuid;
 
-/// A store with one partition, on a server.
+/// A store with one partition on a server.
 struct Left {
     url: String,
     tag: String,
@@ -42,7 +42,7 @@ impl Left {
         format!("{}:s:6:tenant{id}", self.tag)
     }
 
-    /// Writes a row as a version before tokens did.
+    /// Rewrites a session's row as a version before tokens wrote it.
     fn age(&self, id: &str) {
         let row = self.row(id);
         let version = self.cli(&["HGET", &row, "session_version"]);
@@ -83,7 +83,7 @@ async fn an_old_row_is_read_and_goes_on_and_its_old_field_is_gone_with_the_first
         assert_eq!(store.load_session(&key("s")).await.unwrap(), whole);
         assert!(left.is_old("s"), "reading changes nothing");
     }
-    // What this handle holds of it is of no use any more.
+    // The data that this handle holds of the session is no longer valid.
     let repeated = store.commit(&claim.fence, saying("one", "first")).await.unwrap();
     assert!(matches!(repeated, CommitOutcome::Committed(_)), "{repeated:?}");
     let saved = store.commit(&claim.fence, saying("two", "second")).await.unwrap();
@@ -133,7 +133,7 @@ async fn what_was_deleted_before_is_not_made_again() {
             assert_eq!(late, CreateOutcome::Deleted, "{id}");
         }
         assert_eq!(store.load_session(&key(id)).await.unwrap(), None);
-        // Somebody else's creation is not held up, and the late one is still known for what it is.
+        // A new creation of the session succeeds, and the late one is still recognised as deleted.
         let made = store.create_session(new_session(&key(id))).await.unwrap();
         assert!(matches!(made, CreateOutcome::Created { .. }), "{made:?}");
         assert_eq!(store.create_session(new).await.unwrap(), CreateOutcome::Deleted, "{id}");

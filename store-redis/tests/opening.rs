@@ -1,4 +1,4 @@
-//! What opening reads, reports and refuses.
+//! Checks, reports and refusals when a store is opened.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -70,7 +70,7 @@ async fn where_config_is_forbidden_the_weakest_is_promised_and_the_reason_named(
     assert_eq!(setting(&store, "maxmemory-policy").as_deref(), Some("noeviction"));
 }
 
-/// Breaks every connection to the server, and waits until a handle that nobody uses has come back by itself.
+/// Breaks every connection to the server, and waits until an unused handle has reconnected by itself.
 fn broken_and_back(url: &str) {
     cli(url, &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
     let others = || cli(url, &["CLIENT", "LIST", "TYPE", "normal"]).lines().count() - 1;
@@ -101,7 +101,7 @@ async fn an_idle_handle_reads_the_settings_again_when_its_connection_was_lost() 
     assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
     assert!(refused.to_string().contains("allkeys-lru"), "{refused}");
 
-    // It comes back with other settings.
+    // The server comes back with other settings.
     server.process().kill();
     server.set("no-appendfsync-on-rewrite", "yes");
     server.start().unwrap();
@@ -115,7 +115,7 @@ async fn nothing_is_acknowledged_unchecked_after_a_server_hung() {
     let launcher = Launcher::new().unwrap();
     let mut server = launcher.redis(&[]).unwrap();
     let url = server.url();
-    // Longer than a cluster is waited for, so that the first try to read the settings ends by its time.
+    // Longer than the wait for a cluster, so that the first attempt to read the settings times out by itself.
     let options = options(&url).operation_timeout(Duration::from_millis(1500));
     let store = RedisStore::open(options).await.unwrap();
     let claim = claimed(&store, "s").await;
@@ -143,7 +143,7 @@ async fn a_cluster_is_not_opened_while_a_master_is_away() {
     for url in &urls {
         cli(url, &["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
     }
-    // All that is stored lies on a node that lives.
+    // All stored data lies on a node that stays alive.
     let options = options(&cluster.url()).namespace("whole").unwrap().partitions(1);
     drop(RedisStore::open(options.clone()).await.unwrap());
     let empty = urls.iter().rposition(|url| cli(url, &["DBSIZE"]) == "0").unwrap();
@@ -177,7 +177,7 @@ async fn a_master_that_became_a_replica_is_refused_at_once() {
     let server = launcher.redis(&[]).unwrap();
     let store = RedisStore::open(options(&server.url())).await.unwrap();
     let claim = claimed(&store, "s").await;
-    // No connection is lost by it.
+    // The change to a replica breaks no connection.
     cli(&server.url(), &["REPLICAOF", "127.0.0.1", "1"]);
     let refused = store.commit(&claim.fence, saying("one", "said")).await.unwrap_err();
     assert_eq!((refused.kind, refused.retry), (StoreErrorKind::Unavailable, Retry::Never));
@@ -191,7 +191,7 @@ async fn a_server_that_has_too_many_clients_may_be_asked_later() {
     let options = options(&server.url());
     let _only = RedisStore::open(options.clone()).await.unwrap();
     let error = RedisStore::open(options).await.err().unwrap();
-    // It says why and hangs up; either may be noticed first.
+    // The server sends the reason and closes the connection; the client may notice either first.
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
 }
 
@@ -258,7 +258,7 @@ async fn looking_writes_no_key() {
     assert_eq!(cli(&server.url(), &["DBSIZE"]), "0");
     let store = RedisStore::open(options.clone()).await.unwrap();
     let claim = claimed(&store, "s").await;
-    // From here on a script that may write is refused, whatever it does.
+    // From now on the server refuses every script that may write.
     cli(&server.url(), &["CONFIG", "SET", "min-replicas-to-write", "1"]);
     let looking = RedisStore::open(options.as_it_is()).await.unwrap();
     assert!(looking.load_session(&claim.fence.key).await.unwrap().is_some());

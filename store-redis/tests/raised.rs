@@ -1,4 +1,4 @@
-//! A store of an older format is raised when it is opened to write, even if processes are killed meanwhile.
+//! A store of an older format is upgraded when it is opened to write, even if processes are killed meanwhile.
 //! From then on, programs of the older version are locked out.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -19,10 +19,10 @@ use uuid::Uuid;
 
 const PARTITIONS: u16 = 4;
 
-/// So many sessions are due, beside two that are not.
+/// The number of due sessions. Two more are not due.
 const DUE: i64 = 40;
 
-/// Puts what stands in the indexes of a partition where format 1 had it.
+/// A script that moves a partition's index entries back to where format 1 had them.
 const LOWER: &str = "
     local tag = string.sub(KEYS[1], 1, -7)
     for _, member in ipairs(redis.call('ZRANGE', tag .. ':due', 0, -1)) do
@@ -44,7 +44,7 @@ const LOWER: &str = "
     redis.call('DEL', tag .. ':due', tag .. ':turns', tag .. ':lives:tenant', tag .. ':labels:tenant')
     return redis.call('ZCARD', tag .. ':alarms')";
 
-/// A store as format 1 left it, with a handle that has it open.
+/// A store as format 1 left it, with a handle from before the upgrade.
 struct Left {
     url: String,
     namespace: String,
@@ -99,21 +99,23 @@ impl Left {
         self.cli(&["HGET", &self.meta(), field])
     }
 
-    /// Does the first step of raising.
+    /// Performs the first step of the upgrade.
     fn raise(&self) {
         let (meta, before) = (self.meta(), self.fixed("incarnation"));
         let change = ["format", "3", "incarnation", "raised", "whole", "0", "raised_from", &before];
         self.cli(&[&["HSET", &meta], &change[..]].concat());
     }
 
-    /// All is where it belongs, nothing is left of what was before, and whoever had it open is out of it.
+    /// Asserts that the upgrade is complete, that nothing of the old format is left, and that the old handle
+    /// is refused.
     async fn assert_goes_on(&self, store: RedisStore) {
         assert_eq!([self.fixed("format"), self.fixed("whole"), self.fixed("raised_from")], ["3", "1", ""]);
         let old = format!("{{{}:*}}:", self.namespace);
         for index in ["alarms*", "interrupted"] {
             assert_eq!(self.cli(&["--scan", "--pattern", &format!("{old}{index}")]), "");
         }
-        // One that has no alarm is not known by its life until a rebuild, and none by its label.
+        // Until a rebuild, a session without an alarm is not in the index by life, and no session is in the
+        // index by label.
         let whole = Rebuilt { sessions: 42, added: 1 + 42, ..Rebuilt::default() };
         assert_eq!(store.rebuild_indexes().await.unwrap(), whole, "each session stands where it belongs");
         self.assert_is_out().await;
@@ -125,7 +127,7 @@ impl Left {
         assert_eq!(said(&store, &key("works")).await, ["goes on"]);
     }
 
-    /// The handle from before is refused, and changes nothing.
+    /// Asserts that the old handle is refused and changes nothing.
     async fn assert_is_out(&self) {
         for error in [
             self.before.commit(&self.claim.fence, saying("late", "late")).await.map(drop).unwrap_err(),
@@ -145,7 +147,7 @@ async fn sessions_of_format_1_go_on() {
     let left = Left::new().await;
     let store = RedisStore::open(left.options.clone()).await.unwrap();
     left.assert_goes_on(store).await;
-    // Who needs a store, and makes none, raises it as well.
+    // Opening with `must_exist` also upgrades the store.
     let left = Left::new().await;
     let store = RedisStore::open(left.options.clone().must_exist()).await.unwrap();
     left.assert_goes_on(store).await;
@@ -166,12 +168,12 @@ async fn who_is_killed_while_it_raises_leaves_the_rest_to_the_next() {
             break;
         }
         killed += usize::from(!left.fixed("raised_from").is_empty());
-        // Nobody who only looks serves meanwhile. What was asked last may have ended it after all.
+        // Meanwhile a read-only open is refused, unless the last request completed the upgrade after all.
         match RedisStore::open(left.options.clone().as_it_is()).await {
             Ok(_) => assert_eq!(left.fixed("whole"), "1"),
             Err(refused) => assert_not_updated(&refused),
         }
-        // The first is dead, or slow and still at work: neither is in the way of the next.
+        // The first process is dead, or slow and still running: neither blocks the next one.
         let next = RedisStore::open(left.options.clone()).await.unwrap();
         left.assert_goes_on(next).await;
     }
@@ -185,7 +187,7 @@ fn assert_not_updated(error: &StoreError) {
 
 #[tokio::test]
 async fn each_step_of_raising_may_be_the_last_of_a_process() {
-    // The store is raised, and so many of its partitions carry the new mark.
+    // The upgrade has begun, and this many partitions carry the new mark.
     for marked in 0..=PARTITIONS {
         let left = Left::new().await;
         left.raise();
@@ -196,7 +198,7 @@ async fn each_step_of_raising_may_be_the_last_of_a_process() {
         assert_eq!(left.fixed("incarnation"), "raised", "it is raised once");
         left.assert_goes_on(store).await;
     }
-    // All is moved, and nobody has said so.
+    // All entries are moved, but the store is not yet marked as upgraded.
     let left = Left::new().await;
     drop(RedisStore::open(left.options.clone()).await.unwrap());
     left.cli(&["HSET", &left.meta(), "whole", "0", "raised_from", "before"]);
@@ -236,7 +238,7 @@ async fn a_loss_before_or_while_it_is_raised_is_noticed() {
             assert!(error.to_string().contains("the store went back in time"), "{error}");
         }
         assert_eq!(left.fixed("format"), if raised { "3" } else { "1" });
-        // What is lost here is only the mark.
+        // Only the mark is lost here.
         let store = RedisStore::open(left.options.clone().accept_loss()).await.unwrap();
         left.assert_goes_on(store).await;
     }
@@ -257,13 +259,13 @@ async fn what_cannot_be_read_is_moved_too_and_holds_up_nobody() {
     left.cli(&["SET", &no_hash, "text"]);
     let store = RedisStore::open(left.options.clone()).await.unwrap();
     let rebuilt = store.rebuild_indexes().await.unwrap();
-    // Where the queue is not known, the place in its old index is not known.
+    // The old index entry of a session cannot be found without its queue.
     assert_eq!((rebuilt.unreadable, rebuilt.added), (3, 1 + 39), "{rebuilt:?}");
     let again = store.rebuild_indexes().await.unwrap();
     assert_eq!((again.unreadable, again.added, again.removed), (3, 0, 0), "{again:?}");
     let claims = store.claim_due(claim_due(100)).await.unwrap();
     assert_eq!(claims.len(), usize::try_from(DUE).unwrap() - 3);
-    // It is found once it can be read.
+    // The session is claimed once it can be read.
     left.cli(&["HSET", &row("s03"), "session_version", "1"]);
     let claims = store.claim_due(claim_due(1)).await.unwrap();
     assert_eq!(claims.iter().map(|claim| claim.fence.key.id.as_str()).collect::<Vec<_>>(), ["s03"]);

@@ -1,4 +1,4 @@
-//! A slot of a cluster that moves to another node while sessions are written.
+//! A cluster slot that moves to another node while sessions are written.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -12,7 +12,7 @@ use holdover_store::{Commit, CommitOutcome, InboxItem, ItemKind, Retry, StateSto
 use holdover_store_redis::RedisStore;
 use support::{claimed, cli, key, new_session, options, said, saying};
 
-/// The node (by its place) that serves a slot, and the ids of all nodes in their order.
+/// Returns the index of the node that serves a slot, and the ids of all nodes in order.
 fn owner(urls: &[String], slot: &str) -> (usize, Vec<String>) {
     let ids: Vec<String> = urls.iter().map(|url| cli(url, &["CLUSTER", "MYID"])).collect();
     let slot: u32 = slot.parse().unwrap();
@@ -32,13 +32,13 @@ async fn a_write_to_a_slot_that_moves_changes_nothing_until_it_has_arrived() {
     let launcher = Launcher::new().unwrap();
     let mut cluster = launcher.redis_cluster().unwrap();
     let urls: Vec<String> = cluster.nodes().iter().map(|node| node.url()).collect();
-    // One partition, so its slot is known.
+    // One partition, so the slot is known.
     let options = options(&cluster.url()).namespace("moves").unwrap().partitions(1);
     let store = RedisStore::open(options.operation_timeout(Duration::from_secs(2))).await.unwrap();
     let claim = claimed(&store, "s").await;
     store.commit(&claim.fence, saying("one", "before")).await.unwrap();
 
-    // Every key that a commit reads is there, so that only what it would write is missing.
+    // All keys that a commit reads exist, so only keys that it would create can be missing.
     for wake in [Wake::Now, Wake::Count] {
         let item = InboxItem {
             key: ItemKey::new(format!("{wake:?}")).unwrap(),
@@ -59,7 +59,8 @@ async fn a_write_to_a_slot_that_moves_changes_nothing_until_it_has_arrived() {
     let row = || ["{moves:0}:s:6:tenants", messages.as_str()].map(|key| cli(&urls[from], &["HGETALL", key]));
     let (before, keys_before) = (row(), cli(&urls[from], &["CLUSTER", "GETKEYSINSLOT", &slot, "1000"]));
     assert!(before[0].contains("version") && before[1].contains("before"), "{before:?}");
-    // It would make a key of events, which is not there: a key that is not here may be there already.
+    // The commit would create the key of the events. While the slot moves, a key that is missing here may
+    // exist on the other node.
     let with_event = Commit { events: vec![Payload::new("event")], ..saying("two", "after") };
     let error = store.commit(&claim.fence, with_event.clone()).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
@@ -69,7 +70,7 @@ async fn a_write_to_a_slot_that_moves_changes_nothing_until_it_has_arrived() {
     let error = store.create_session(new_session(&key("t"))).await.unwrap_err();
     assert_eq!(error.retry, Retry::Later, "{error}");
 
-    // Half of the keys have moved: nothing runs on either side.
+    // Half of the keys have moved: the commit can run on neither node.
     let port = urls[to].rsplit_once(':').unwrap().1.to_owned();
     let keys = cli(&urls[from], &["CLUSTER", "GETKEYSINSLOT", &slot, "1000"]);
     let keys: Vec<&str> = keys.lines().collect();

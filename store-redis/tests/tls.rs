@@ -16,13 +16,13 @@ async fn works(options: RedisOptions) {
     let claim = claimed(&store, "s").await;
     store.commit(&claim.fence, saying("one", "said")).await.unwrap();
     assert_eq!(said(&other, &claim.fence.key).await, ["said"]);
-    // Hints come by a connection of their own: that it listens from now on wakes whoever waits.
+    // Change hints use a connection of their own. The wait returns once it listens.
     let (at_most, began) = (Duration::from_secs(60), Instant::now());
     other.wait_for_change(Watch::Session(claim.fence.key), at_most).await.unwrap();
     assert!(began.elapsed() < at_most, "nothing was heard");
 }
 
-/// Only with the authority named is the server believed, and only by TLS.
+/// The server is trusted only over TLS, and only if its authority is named in the options.
 async fn is_proved(url: &str, pem: Vec<u8>, stranger: Vec<u8>) {
     works(options(url).authority(pem).unwrap()).await;
     for doubtful in [options(url), options(url).authority(stranger).unwrap()] {

@@ -1,4 +1,4 @@
-//! Sessions that are partly unreadable: what is refused then, and that nobody else is delayed.
+//! Sessions that are partly unreadable: some operations are refused, and no other session is delayed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -19,7 +19,7 @@ use support::{
     store_with_namespace,
 };
 
-/// A store whose keys are torn by hand.
+/// A store with keys that the test damages directly.
 struct Torn {
     store: RedisStore,
     url: String,
@@ -41,14 +41,14 @@ impl Torn {
         keys(&self.url, &self.namespace, &format!("s:6:tenant{id}")).remove(0)
     }
 
-    /// A key of the life of a session.
+    /// Returns a key that belongs to the current life of a session.
     fn own(&self, id: &str, name: &str) -> String {
         let row = self.row(id);
         let life = self.cli(&["HGET", &row, "life"]);
         format!("{}:{life}:{name}", row.split(":s:").next().unwrap())
     }
 
-    /// Makes a key one of another type. What it was, is there again after `RENAME`.
+    /// Replaces a key by one of another type. The original is kept under the name with `:whole`.
     fn tear(&self, key: &str) {
         if self.cli(&["EXISTS", key]) == "1" {
             self.cli(&["RENAME", key, &format!("{key}:whole")]);
@@ -142,7 +142,7 @@ async fn a_list_a_rebuild_and_a_purge_leave_out_what_they_cannot_read() {
 
     tear("open");
     let rebuilt = store.rebuild_indexes().await.unwrap();
-    // Where the first stands by its labels, and the second by its calls, nobody knows.
+    // The index entries of the first session's labels and of the second session's calls cannot be determined.
     assert_eq!(rebuilt, Rebuilt { sessions: 4, unreadable: 2, ..Rebuilt::default() });
 
     tear("checkpoints");
@@ -184,12 +184,12 @@ async fn what_is_known_of_a_torn_session_is_remembered_after_it_is_deleted() {
         let deleted = torn.store.delete_session(&key(id), Deletion::FORCE).await.unwrap();
         assert_eq!(deleted, DeleteOutcome::Deleted);
     };
-    // Its incarnation is known: its run is told that it is over, not that the store went back.
+    // The incarnation is known, so the run gets `StaleFence`, not the error that the store went back in time.
     let claim = claimed(&torn.store, "run").await;
     delete("run", "created_by").await;
     let late = torn.store.commit(&claim.fence, saying("late", "late")).await.unwrap();
     assert!(matches!(late, CommitOutcome::StaleFence { .. }), "{late:?}");
-    // Its creation is known: that is not repeated.
+    // The operation of its creation is known, so the creation is not repeated.
     let new = new_session(&key("made"));
     torn.store.create_session(new.clone()).await.unwrap();
     delete("made", "incarnation").await;

@@ -1,4 +1,4 @@
-//! Lost indexes are rebuilt, corrupt records are named, and numbers that no script can count are refused.
+//! Lost indexes are rebuilt, corrupt records are named, and numbers too large for scripts are refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -45,15 +45,15 @@ async fn indexes_that_were_lost_are_made_anew() {
     for index in &lost {
         cli(&url, &["DEL", index]);
     }
-    // And one that stands for nothing.
+    // Adds an index entry without a session.
     let stale = lost.iter().find(|index| index.ends_with(":due")).unwrap();
     cli(&url, &["ZADD", stale, "0", "queue nobody"]);
     assert_eq!(store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap().items, []);
 
     cli(&url, &["DEL", stale]);
     let rebuilt = store.rebuild_indexes().await.unwrap();
-    // Of each due session: its place in the list, by alarm and by tenant. Of the parked one: in the list, and
-    // its pending call.
+    // Each due session gets its entries in the list, by alarm and by tenant. The parked session gets its
+    // entry in the list and the entry of its pending call.
     assert_eq!(rebuilt, Rebuilt { sessions: 41, added: 40 * 3 + 2, ..Rebuilt::default() });
     assert_eq!(store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap(), sessions);
     assert_eq!(store.list_pending(&PendingQuery::all(tenant)).await.unwrap(), pending);
@@ -83,7 +83,7 @@ async fn what_is_due_is_found_behind_many_alarms_that_this_worker_may_not_claim(
         let newer = numbers.iter().map(|number| store.create_session(due(&format!("newer{number}"), 1, 2)));
         join_all(newer).await.into_iter().for_each(|made| drop(made.unwrap()));
     }
-    // And entries that stand for nothing: they are walked over, too.
+    // Adds index entries without sessions, which the walk must also pass.
     let add = format!(
         "for number = 1, {GHOSTS} do
            local head, at = 'queue\\0' .. '0000000001\\0', string.format('1%016.0f', 1)
@@ -129,7 +129,7 @@ async fn what_is_corrupt_is_named_and_nothing_is_written() {
     let row = keys(&url, &namespace, "s:*").remove(0);
     let version = cli(&url, &["HGET", &row, "session_version"]);
 
-    // A key of another type, which the commit would only meet after its first write.
+    // A key of another type, which the commit would meet only after its first write.
     let runs = keys(&url, &namespace, "*:runs").remove(0);
     let events = runs.replace(":runs", ":events");
     cli(&url, &["SET", &events, "no hash"]);
@@ -165,7 +165,7 @@ async fn what_is_corrupt_holds_up_nobody_and_can_be_deleted() {
     let (store, namespace) = store_with_namespace(&url).await;
     let tenant = TenantId::new("tenant").unwrap();
     let row = |id: &str| keys(&url, &namespace, &format!("s:6:tenant{id}")).remove(0);
-    // Each is torn in another way; the last one is no hash at all.
+    // Each session is damaged in another way; the last row is not a hash at all.
     let torn = ["session_version", "incarnation", "life", "queue", "created_at", "status", "facts", "type"];
     for id in torn.iter().chain(&["good"]) {
         parked(&store, id).await;
@@ -286,7 +286,7 @@ async fn a_server_without_memory_refuses_what_it_cannot_keep_and_lets_go_of_what
     assert_eq!(there.last_message, MessageSeq(acknowledged), "nothing of what was refused");
     let deleted = store.delete_session(&claim.fence.key, Deletion::FORCE).await.unwrap();
     assert_eq!(deleted, DeleteOutcome::Deleted);
-    // What was removed is freed beside the server's work.
+    // The server frees the removed data in the background.
     wait_until(|| cli(&server.url(), &["INFO", "memory"]).contains("lazyfree_pending_objects:0"));
     claimed(&store, "another").await;
 }

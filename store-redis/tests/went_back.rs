@@ -1,4 +1,4 @@
-//! A live worker always notices when a store has lost what it acknowledged.
+//! A live worker always notices when a store has lost acknowledged writes.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -41,7 +41,7 @@ struct Rewound {
 }
 
 impl Rewound {
-    /// Keeps the log as it is now.
+    /// Keeps a copy of the current log.
     fn keep(mut server: Redis) -> Self {
         let folder = server.process().folder().to_owned();
         let kept = folder.with_extension("kept");
@@ -49,7 +49,7 @@ impl Rewound {
         Self { server, kept }
     }
 
-    /// Kills the server and starts it on the log that was kept.
+    /// Kills the server and starts it with the kept log.
     fn rewind(&mut self) {
         self.server.process().kill();
         let log = self.server.process().folder().join("appendonlydir");
@@ -77,7 +77,7 @@ async fn a_commit_on_an_older_state_is_refused_though_its_fence_is_the_newest() 
     let mut rewound = Rewound::keep(server);
     store.commit(&claim.fence, saying("two", "lost")).await.unwrap();
     rewound.rewind();
-    // No version is named: only what the handle remembers tells that "lost" is gone.
+    // The commit expects no version: only what the handle remembers reveals the loss.
     let third = async || store.commit(&claim.fence, saying("three", "third")).await;
     assert_went_back(&answered(third).await.unwrap_err());
     assert_eq!(said(&store, &claim.fence.key).await, ["first"], "and nothing was applied");
@@ -124,12 +124,12 @@ async fn a_session_that_vanished_is_not_taken_for_one_that_another_run_owns() {
     assert_went_back(&answered(commit).await.unwrap_err());
     assert_went_back(&store.renew_lease(&claim.fence, LEASE).await.unwrap_err());
     assert_went_back(&store.take_interrupt(&claim.fence).await.unwrap_err());
-    // Nor is it another life of it, made meanwhile by somebody who never saw the first.
+    // The same holds after another process, which never saw the first life, has created the session again.
     let made = store.create_session(new_session(&key("s"))).await.unwrap();
     assert!(matches!(made, CreateOutcome::Created { .. }), "{made:?}");
     assert_went_back(&commit().await.unwrap_err());
 
-    // What was deleted is only gone, and so is its run.
+    // A deleted session is reported as deleted, not as lost.
     let deleted = claimed(&store, "deleted").await;
     store.delete_session(&deleted.fence.key, Deletion::FORCE).await.unwrap();
     let stale = store.commit(&deleted.fence, saying("late", "late")).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_cluster_that_lost_a_node_is_refused_unless_the_loss_is_accepted() {
     let launcher = Launcher::new().unwrap();
     let mut cluster = launcher.redis_cluster().unwrap();
     let (url, nodes) = (cluster.url(), cluster.nodes().iter().map(|node| node.url()).collect::<Vec<_>>());
-    // On one of them lies what is fixed of the whole store.
+    // One of the nodes holds the fixed settings of the whole store.
     for node in nodes {
         let options = options(&url);
         let store = RedisStore::open(options.clone()).await.unwrap();

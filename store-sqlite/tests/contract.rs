@@ -1,4 +1,4 @@
-//! One session's life, and the rows that remain. The whole contract is tested by the conformance suite.
+//! The life of one session, and the rows that remain. The conformance suite tests the whole contract.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -262,7 +262,7 @@ async fn a_claim_that_comes_back_after_its_lease_is_none() {
     assert!(claims.is_empty(), "{claims:?}");
     let outcome = store.claim_session(&key, ClaimOne { lease: none, ..claim_one("r2") }).await.unwrap();
     assert_eq!(outcome, ClaimOutcome::LeaseEnded);
-    // Both were made, so the next one is a takeover.
+    // Both claims took place, so the next one is a takeover.
     let claims = store.claim_due(claim_due(&["r3"])).await.unwrap();
     assert_eq!((claims[0].fence.epoch, claims[0].found), (Epoch(3), SessionStatus::Active));
 }

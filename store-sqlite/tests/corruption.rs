@@ -1,5 +1,4 @@
-//! A record that differs from what was written is reported by name, harms nothing else, and never causes a
-//! panic.
+//! A damaged record is reported with its name, affects nothing else, and never causes a panic.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -91,7 +90,7 @@ async fn unknown_words_and_broken_records_are_corrupt() {
     ] {
         assert_eq!(folder.sql(damage).await, 1, "{damage}");
         corrupt(store.load_session(key).await, key, says);
-        // A handle that has just written the session needs not read it: this one must.
+        // A handle that has just written the session need not read it. A new handle must.
         corrupt(folder.store().await.renew_lease(&claim.fence, LEASE).await, key, says);
         corrupt(store.claim_session(key, claim_one("r")).await, key, says);
         assert_eq!(folder.sql(repair).await, 1, "{repair}");
@@ -99,7 +98,7 @@ async fn unknown_words_and_broken_records_are_corrupt() {
     }
     folder.sql("UPDATE session SET last_commit = '{'").await;
     corrupt(folder.store().await.commit(&claim.fence, commit("c2")).await, key, "last_commit");
-    // It can always be removed.
+    // The session can always be deleted.
     assert_eq!(store.delete_session(key, Deletion::FORCE).await.unwrap(), DeleteOutcome::Deleted);
 }
 

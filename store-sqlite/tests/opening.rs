@@ -40,7 +40,7 @@ async fn safe_settings_are_asked_for_and_read_back() {
     };
     assert_eq!((setting("journal_mode"), setting("synchronous")), ("wal".into(), "full".into()));
     assert_eq!(setting("mmap_size"), "0");
-    // Looked at from outside, not asked of the store: WAL is a property of the file.
+    // Read from the file, not asked of the store: WAL is a property of the file.
     let mut raw = folder.raw().await;
     let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut raw).await.unwrap();
     assert_eq!(mode, "wal");
@@ -127,7 +127,7 @@ async fn what_was_written_is_there_after_opening_again() {
     assert_eq!(messages(&store, &claim.fence.key).await, ["hello"]);
 }
 
-/// What a page of these events says, and whether there are more.
+/// Returns the texts of a page of events, and the cursor of the next page.
 async fn told(
     store: &SqliteStore,
     key: &SessionKey,
@@ -150,7 +150,7 @@ async fn a_file_of_the_schema_before_is_brought_up_to_date_and_its_events_are_re
         events: events.iter().map(|event| Payload::new(*event)).collect(),
         ..commit(operation)
     };
-    // Before, each event was a row of its own.
+    // Gives each event a row of its own, as schemas before the conversion did.
     for (operation, event) in [("c1", "one"), ("c2", "two")] {
         let commit = telling(operation, &[event]);
         receipt(store.commit(&claim.fence, commit).await.unwrap());

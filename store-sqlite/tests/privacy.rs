@@ -1,4 +1,4 @@
-//! Who may read the files of a database, and what removed data leaves in them.
+//! The permissions of a database's files, and what removed data leaves in them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -14,7 +14,7 @@ use holdover_store::time::Timestamp;
 use holdover_store::*;
 use support::*;
 
-/// The files of the folder with their rights, in the order of their names.
+/// Returns the folder's files with their permissions, sorted by name.
 fn rights(folder: &Folder) -> Vec<(String, u32)> {
     let files = read_dir(folder.path()).unwrap().map(|file| file.unwrap());
     let mut rights: Vec<_> = files
@@ -47,7 +47,7 @@ async fn who_gave_a_file_to_others_finds_it_given() {
     assert_eq!(rights(&folder), ["holdover.db", "holdover.db-shm", "holdover.db-wal"].map(given));
 }
 
-/// Said in a message, in a long one, in an event and in a state.
+/// A commit with a secret in a short message, a long message, an event and a state.
 fn secrets(n: usize) -> Commit {
     let long = format!("{}-secret-{n}-", "x".repeat(9_000));
     Commit {

@@ -1,4 +1,4 @@
-//! A removed long session is gone at once, and its remains are removed piece by piece.
+//! A deleted long session is gone at once; its rows are removed piece by piece.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -13,9 +13,9 @@ use holdover_store_sqlite::SqliteStore;
 use sqlx::Connection;
 use support::*;
 
-/// So many messages.
+/// The number of messages in a long session.
 const LONG: usize = 4_000;
-/// So many writes come by meanwhile; each leaves the room for one piece.
+/// The number of writes after the deletion. Each gives room to remove one piece.
 const WRITES: usize = 20;
 
 /// A session with many messages.
@@ -29,7 +29,7 @@ async fn long(store: &SqliteStore, id: &str) -> Claim {
     claim
 }
 
-/// How many messages lie in the file, and how many removed sessions have something left.
+/// Returns the number of messages in the file, and the number of removed sessions that still have rows.
 async fn left(folder: &Folder) -> (i64, i64) {
     let mut conn = folder.raw().await;
     let counts = "SELECT (SELECT count(*) FROM message), (SELECT count(*) FROM holdover_removed)";
@@ -46,7 +46,7 @@ async fn a_long_session_is_gone_at_once_and_nothing_is_left_of_it_in_the_end() {
     assert!(times(&folder, "-secret-") >= LONG, "they are there");
     assert_eq!(store.delete_session(&gone, Deletion::FORCE).await.unwrap(), DeleteOutcome::Deleted);
     assert_eq!(store.load_session(&gone).await.unwrap(), None);
-    // The same key again, while rows of the life before may still lie there.
+    // Creates the same key again, while rows of the deleted session may still exist.
     let again = NewSession {
         incarnation: Incarnation(uuid::Uuid::from_u128(2)),
         operation: "again".parse().unwrap(),
@@ -71,7 +71,7 @@ async fn what_a_crash_left_is_removed_by_whoever_opens_the_file_next() {
     let store = folder.store().await;
     long(&store, "gone").await;
     store.close().await;
-    // As a crash leaves it between the first transaction and the next.
+    // The state after a crash between the first transaction of a deletion and the next.
     folder
         .sql("INSERT INTO holdover_removed SELECT sid FROM session WHERE id = 'gone'; DELETE FROM session WHERE id = 'gone'")
         .await;

@@ -1,4 +1,4 @@
-//! What the writer does to the disk, as seen from outside. These tests run themselves under `strace`.
+//! The writer's disk accesses, as seen from outside. These tests run themselves under `strace`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -13,7 +13,7 @@ use holdover_store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::*;
 
-/// Runs `child` on the file of `folder` under strace; answers what it said and one line per sync.
+/// Runs `child` on the file of `folder` under strace. Returns its output and one line per sync.
 fn traced_in(folder: &Folder, child: &str, inject: Option<String>) -> (Output, Vec<String>) {
     let log = folder.path().join("strace.log");
     let mut strace = Command::new("strace");
@@ -32,7 +32,7 @@ fn traced_in(folder: &Folder, child: &str, inject: Option<String>) -> (Output, V
     (output, syncs)
 }
 
-/// Runs `child`, which must succeed, on a file of its own.
+/// Runs `child`, which must succeed, on a file of its own, and returns one line per sync.
 fn traced(child: &str, inject: Option<String>) -> Vec<String> {
     let (output, syncs) = traced_in(&Folder::new(), child, inject);
     succeeded(child, &output);
@@ -45,8 +45,8 @@ fn succeeded(child: &str, output: &Output) {
     assert!(output.status.success() && text.contains("1 passed"), "{child}: {text}\n{errors}");
 }
 
-/// Which sync of its thread the last one is: strace counts per thread, and the last sync of the writer's
-/// thread is the commit's.
+/// Returns the position of the last sync among the syncs of its thread. strace counts per thread, and the
+/// last sync of the writer's thread is the commit's.
 fn place_of_last(syncs: &[String]) -> usize {
     let thread = |line: &String| line.split_whitespace().next().map(str::to_owned);
     let last = thread(syncs.last().unwrap());
@@ -57,13 +57,13 @@ fn file() -> std::ffi::OsString {
     std::env::var_os("HOLDOVER_TEST_FILE").expect("run by the tests of this file")
 }
 
-/// Two claimed sessions, each with a commit behind it, so that the log has its header.
+/// Opens a store with two claimed sessions, each with a commit, so that the log has its header.
 async fn two_claims() -> (SqliteStore, Claim, Claim) {
     let (store, a, b, _) = two_claims_and_a_gate().await;
     (store, a, b)
 }
 
-/// And one more, behind whose renewal others are grouped.
+/// Like `two_claims`, with a third session whose renewal the grouped writes wait behind.
 async fn two_claims_and_a_gate() -> (SqliteStore, Claim, Claim, Claim) {
     let store = SqliteStore::open(SqliteOptions::new(file())).await.unwrap();
     let (a, b) = (claimed(&store, "a").await, claimed(&store, "b").await);
@@ -83,7 +83,7 @@ fn two_sessions_commits_share_one_sync() {
     assert_eq!(together.len() - idle.len(), 1 + 1, "one sync for the gate, one for both: {together:?}");
 }
 
-/// Deltas are written again and again between commits: a switch that works once is not enough.
+/// Deltas and commits alternate: the setting that skips the sync must be switched each time.
 #[test]
 fn deltas_are_not_synced_and_every_commit_among_them_is() {
     let idle = traced("child_rests", None);
@@ -133,7 +133,7 @@ async fn child_commits_twice_apart() {
     leave();
 }
 
-/// Batches of deltas that are written, one after the other.
+/// The number of batches of deltas that are written one after the other.
 const STREAMED: u32 = 5;
 
 async fn streams(store: &SqliteStore, claim: &Claim, stream: u32) {
@@ -182,7 +182,7 @@ async fn child_commits_in_the_group_of_a_delta() {
     leave();
 }
 
-/// Both in one group.
+/// Commits to both sessions in one group.
 async fn together(
     store: &SqliteStore,
     [a, b, gate]: [&Claim; 3],
@@ -219,7 +219,7 @@ async fn child_meets_a_failing_sync() {
             "{error}"
         );
     }
-    // The owner repeats the same commit until it is answered.
+    // The owner repeats the same commit until it gets an answer.
     let said = || saying("c2", "second");
     let (first, second) = tokio::join!(store.commit(&a.fence, said()), store.commit(&b.fence, said()));
     receipt(first.unwrap());
@@ -243,7 +243,7 @@ async fn child_repeats_a_commit() {
     leave();
 }
 
-/// Says what the harness would, and ends without closing: closing would sync as well.
+/// Prints the test harness's last line, and exits without closing the store, because closing would also sync.
 fn leave() -> ! {
     say("1 passed");
     std::process::exit(0)
@@ -256,7 +256,7 @@ fn say(line: &str) {
 
 const COMMITS: u64 = 4;
 
-/// What SQLite changes a file with.
+/// The system calls with which SQLite changes a file.
 const WRITES: &str = "pwrite64,fsync,fdatasync,ftruncate,fallocate";
 
 #[test]
@@ -302,7 +302,7 @@ fn a_process_killed_at_any_write_keeps_what_it_acknowledged() {
         assert!(!output.status.success(), "{text}");
         kills += 1;
     }
-    // One write of the log for each commit is the least there can be.
+    // Each commit writes to the log at least once.
     assert!(kills > COMMITS, "{kills} kills");
 }
 

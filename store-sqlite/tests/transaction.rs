@@ -1,4 +1,4 @@
-//! Changes the caller's own tables and a session together.
+//! Transactions that change the caller's own tables and a session together.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -28,12 +28,12 @@ fn cents_in(conn: &Connection) -> i64 {
     conn.query_row("SELECT cents FROM app_account WHERE id = 7", [], |row| row.get(0)).unwrap()
 }
 
-/// By a connection of its own.
+/// Reads the account through a connection of its own.
 fn cents(folder: &Folder) -> i64 {
     cents_in(&Connection::open(folder.file()).unwrap())
 }
 
-/// A transaction in which something was paid.
+/// Begins a transaction and makes a payment in it.
 async fn paid(store: &SqliteStore) -> SqliteTransaction {
     let mut transaction = store.begin().await.unwrap();
     assert_eq!(transaction.run(pay).await.unwrap(), Ok(1));
@@ -53,11 +53,11 @@ async fn is_there_with_the_commit_in_one_sync() {
     receipt(within.commit(&claim.fence, saying("c", "paid")).await.unwrap());
     assert_eq!(store.writer_counts().groups - before.groups, 1);
     assert_eq!((cents(&folder), messages(&store, &claim.fence.key).await), (500, vec!["paid".to_owned()]));
-    // It was for one write.
+    // The transaction is good for one write.
     let error = within.commit(&claim.fence, saying("d", "again")).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::InvalidArgument, Retry::Never), "{error}");
     assert!(error.to_string().contains("it was committed"), "{error}");
-    // The run goes on as before, with what was held of its session before.
+    // The run goes on as before; what the store remembered of its session is still valid.
     receipt(store.commit(&claim.fence, saying("d", "more")).await.unwrap());
     assert_eq!(messages(&store, &claim.fence.key).await, ["paid", "more"]);
 }
@@ -68,14 +68,14 @@ async fn is_not_there_without_the_commit() {
     let store = store_with_accounts(&folder).await;
     let claim = claimed(&store, "s").await;
     let key = &claim.fence.key;
-    // Dropped, before and after it became a store.
+    // Transactions dropped before and after they became a store.
     drop(paid(&store).await);
     drop(paid(&store).await.into_store());
-    // The fence of a run that is over.
+    // The fence of a run that has ended.
     let old = Fence { epoch: Epoch(0), ..claim.fence.clone() };
     let outcome = paid(&store).await.into_store().commit(&old, saying("c", "late")).await.unwrap();
     assert!(matches!(outcome, CommitOutcome::StaleFence { .. }), "{outcome:?}");
-    // What cannot be accepted.
+    // A commit with a wrong expected version.
     let another = Commit { expected_version: Some(Version(77)), ..saying("c", "late") };
     let outcome = paid(&store).await.into_store().commit(&claim.fence, another).await.unwrap();
     assert!(matches!(outcome, CommitOutcome::VersionConflict { .. }), "{outcome:?}");
@@ -83,7 +83,7 @@ async fn is_not_there_without_the_commit() {
     assert_eq!((cents(&folder), messages(&store, key).await), (1000, vec!["once".to_owned()]));
 }
 
-/// Whoever does not know whether it landed does it all again, and it has happened once.
+/// If the outcome is unknown, the caller repeats the whole transaction; it takes effect once.
 #[tokio::test]
 async fn that_is_repeated_has_happened_once() {
     let folder = Folder::new();
@@ -111,7 +111,7 @@ async fn passes_a_layer_like_any_other() {
     assert_eq!((cents(&folder), messages(&store, &claim.fence.key).await), (500, vec!["PAID".to_owned()]));
 }
 
-/// Puts every message of a commit in large letters.
+/// A layer that replaces every commit's message by `PAID`.
 struct Shouts;
 
 #[async_trait::async_trait]
@@ -152,7 +152,7 @@ async fn that_stays_open_is_undone_and_says_so() {
     let store = SqliteStore::open(options).await.unwrap();
     let claim = claimed(&store, "s").await;
     let mut transaction = paid(&store).await;
-    // Waits for it, so it does not come before its end.
+    // The commit waits for the transaction, so it can return only after the transaction has ended.
     receipt(store.commit(&claim.fence, saying("c", "meanwhile")).await.unwrap());
     let error = transaction.run(pay).await.unwrap_err();
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{error}");
@@ -165,7 +165,8 @@ async fn that_stays_open_is_undone_and_says_so() {
     );
 }
 
-/// What would make it something else than one transaction is refused, and it goes on.
+/// Statements that would end the transaction or touch the store's tables are refused, and the transaction
+/// goes on.
 #[tokio::test]
 async fn cannot_be_ended_by_its_code_nor_touch_what_is_not_its_own() {
     let folder = Folder::new();
@@ -218,8 +219,8 @@ async fn cannot_be_ended_by_its_code_nor_touch_what_is_not_its_own() {
     assert_eq!(noted, "s");
 }
 
-/// What SQLite does by itself, and what the store has prepared, no guard of names sees: nothing is committed all the same, not
-/// even by a transaction that would begin in the place of the one that is gone.
+/// The guard checks names, so it sees neither a rollback by SQLite itself nor a statement that the store has
+/// prepared. Nothing is committed even so, not even by a transaction that begins in place of the lost one.
 #[tokio::test]
 async fn that_is_ended_behind_the_back_of_the_guard_leaves_nothing() {
     type Ends = fn(&Connection);
@@ -284,7 +285,7 @@ async fn whoever_follows_the_session_is_told() {
     tokio::time::timeout(Duration::from_secs(60), told).await.expect("it is told").unwrap();
 }
 
-/// The names that the guard knows are those of the file.
+/// The guard knows the names of all tables in the file.
 #[tokio::test]
 async fn all_tables_of_the_store_are_guarded() {
     let folder = Folder::new();

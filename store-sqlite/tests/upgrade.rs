@@ -1,4 +1,4 @@
-//! Files of earlier schemas.
+//! Files with earlier schemas.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -11,14 +11,14 @@ use holdover_store::time::Timestamp;
 use holdover_store::*;
 use support::*;
 
-/// What leads from schema 5 back to schema 1.
+/// SQL that turns schema 5 back into schema 1.
 const BACK_TO_1: &str = "ALTER TABLE session RENAME COLUMN operation TO created_by; ALTER TABLE session DROP COLUMN token; \
      DROP TABLE tombstone; ALTER TABLE event DROP COLUMN sizes; DROP INDEX session_resting; DROP TABLE delta; DROP TABLE checkpoint; \
      ALTER TABLE session DROP COLUMN stream_run; ALTER TABLE session DROP COLUMN stream_number; \
      ALTER TABLE session DROP COLUMN stream_last; ALTER TABLE session DROP COLUMN stream_open; \
      PRAGMA user_version = 1";
 
-/// Every table and index with its columns.
+/// Returns every table and index with its columns.
 async fn shape(folder: &Folder) -> Vec<(String, String)> {
     let mut raw = folder.raw().await;
     let names = "SELECT s.type || ' ' || s.name, group_concat(c.name || ' ' || c.type || ' ' || c.\"notnull\") \
@@ -28,7 +28,7 @@ async fn shape(folder: &Folder) -> Vec<(String, String)> {
     shape
 }
 
-/// A file as a program with schema 1 left it: one session, claimed, with a message.
+/// A file as a program with schema 1 left it: one claimed session with a message.
 async fn file_of_schema_1() -> (Folder, Fence) {
     let folder = Folder::new();
     let store = folder.store().await;
@@ -59,7 +59,7 @@ async fn a_file_of_schema_1_is_brought_up_to_date_and_loses_nothing() {
     assert_eq!(shape(&folder).await, shape(&fresh).await, "it is the newest");
     assert_eq!(messages(&store, &fence.key).await, ["hello"]);
 
-    // The run that held the session goes on, and everything that came with later schemas works on it.
+    // The run that held the session goes on, and all later features work on it.
     let batch = DeltaBatch { stream: 1, first: 1, deltas: vec![Payload::new("a"), Payload::new("b")] };
     let appended = store.append_deltas(&fence, batch).await.unwrap();
     assert!(matches!(appended, DeltaOutcome::Appended(_)), "{appended:?}");
@@ -126,7 +126,7 @@ async fn sessions_of_schema_6_are_found_by_their_labels() {
     store.create_session(with_labels("bare", "create", &[])).await.unwrap();
     store.close().await;
     folder.sql(BACK_TO_6).await;
-    // What is of no session.
+    // A row that belongs to no session.
     folder.sql("INSERT INTO label VALUES (99, 'user', 'kim')").await;
     let store = folder.store().await;
     let ids = async |labels: &[(&str, &str)]| {
@@ -138,7 +138,7 @@ async fn sessions_of_schema_6_are_found_by_their_labels() {
     assert_eq!(ids(&[("agent", "x"), ("all\0", ""), ("user", "lee")]).await, ["b"]);
     assert_eq!(ids(&[("agent", "x")]).await, ["a", "b", "c"]);
 
-    // What is deleted is not found, and its next life by its own labels alone.
+    // A deleted session is not found. A new session with the same key is found only by its own labels.
     store.delete_session(&key("a"), Deletion::FORCE).await.unwrap();
     assert_eq!(ids(&[("user", "kim")]).await, ["c"]);
     let again = NewSession {

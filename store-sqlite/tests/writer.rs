@@ -1,4 +1,4 @@
-//! The writer thread: groups, failures inside a group, dropped callers, the bounded log.
+//! The writer thread: groups, failures inside a group, dropped callers, and the bounded log.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -40,7 +40,7 @@ async fn an_oversized_commit_beside_good_ones_fails_alone() {
     let error = save(&b, &[600, 1000]).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::TooLarge, "{error}");
     assert_eq!(store.load_session(&b.fence.key).await.unwrap().unwrap(), b.session);
-    // What is no commit has the same bounds.
+    // Other writes have the same limits as commits.
     let large = InboxItem { payload: bytes(1001), ..message("m", "") };
     assert_eq!(store.deliver(&b.fence.key, large.clone()).await.unwrap_err().kind, StoreErrorKind::TooLarge);
     let new = NewSession { definition: bytes(1001), ..new_session(&key("d")) };
@@ -78,7 +78,7 @@ async fn a_group_that_fails_as_a_whole_is_repeated_one_by_one() {
     assert_eq!(error.key.as_deref(), Some(&b.fence.key));
     assert_eq!(messages(&store, &a.fence.key).await, ["small"]);
     assert_eq!(store.load_session(&b.fence.key).await.unwrap().unwrap(), b.session, "nothing was changed");
-    // The guilty one's session goes on.
+    // The session whose write failed goes on.
     receipt(store.commit(&b.fence, saying("c2", "small")).await.unwrap());
     assert_eq!(messages(&store, &b.fence.key).await, ["small"]);
 }
@@ -111,7 +111,7 @@ async fn a_dropped_commit_is_applied_wholly_or_not_at_all_and_locks_nothing() {
         {
             let mut save = pin!(store.commit(&claim.fence, said));
             let mut left = polls;
-            // Polled so often, each time once it was woken, then dropped.
+            // Polls the commit `polls` times, each time after a wake, then drops it.
             poll_fn(|cx| {
                 let Some(more) = left.checked_sub(1) else { return Poll::Ready(()) };
                 left = more;
@@ -119,7 +119,7 @@ async fn a_dropped_commit_is_applied_wholly_or_not_at_all_and_locks_nothing() {
             })
             .await;
         }
-        // Queued behind it, so the answer comes after whatever became of it.
+        // This renewal is queued behind the commit, so it returns after the commit has been decided.
         store.renew_lease(&claim.fence, LEASE).await.unwrap();
         let session = peer.load_session(&claim.fence.key).await.unwrap().unwrap();
         let (m, e) = (session.last_message, session.last_event);

@@ -1,4 +1,4 @@
-//! The input of a program that the engine has started, when the engine is killed.
+//! A program that the engine started still gets its whole input when the engine is killed.
 
 // A helper of a test may panic like the test itself.
 #![allow(clippy::unwrap_used)]
@@ -15,10 +15,11 @@ use holdover_tools::{CommandTool, Root, ToolSet};
 use serde_json::{Value, json};
 
 const FOLDER: &str = "HOLDOVER_TEST_PROGRAM_IN";
-/// More than a pipe holds.
+/// The size of the input, more than a pipe holds.
 const INPUT_BYTES: usize = 200_008;
 
-/// Says that it has begun, and reads nothing before it is told to. Each of the three is a named pipe.
+/// Reports that it has begun, and reads nothing until it is told to. `begun`, `go` and `over` are named
+/// pipes.
 const PROGRAM: &str = "echo begun > begun; read word < go; cat > read; echo over > over";
 
 fn arguments() -> Value {
@@ -26,7 +27,8 @@ fn arguments() -> Value {
     json!({ "text": "x".repeat(INPUT_BYTES - around) })
 }
 
-/// In a process of its own: the engine, in the middle of a call until it is killed.
+/// The entry point of the child process: the engine, which calls the program until it is killed. Without the
+/// variable `FOLDER`, this test does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_one_that_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };

@@ -1,5 +1,6 @@
-//! A session whose run dies five times in a row without a commit is ended: it is taken for what kills its workers.
-//! Whoever kills workers for another reason leaves a session that has died often the time to get on.
+//! Keeps sessions below the limit on deaths: a session whose run dies five times in a row without a commit is
+//! ended as one that kills its workers. This test kills workers for another reason, so it gives such sessions
+//! time to commit first.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +13,11 @@ use crate::PATIENCE;
 use crate::scene::{ASKERS, SESSIONS, acting, asking};
 use crate::support::Fixture;
 
-/// A session that died so often may be taken over once more before the next kill, die by it, and still live.
+/// The most deaths a session may have before the next kill. One takeover may be in progress and also die, and
+/// the session still stays below the limit of five.
 const DEATHS_MAX: u32 = 2;
 
-/// A look into the store.
+/// Reads the numbers of deaths from the store.
 pub(crate) struct Deaths {
     runtime: Runtime,
     store: SqliteStore,
@@ -30,7 +32,8 @@ impl Deaths {
         Self { runtime, store }
     }
 
-    /// Returns once no session has died more often since its last commit.
+    /// Returns once no session has more than `DEATHS_MAX` deaths since its last commit. Panics if that takes
+    /// too long.
     pub(crate) fn are_few(&self, report: &str) {
         let began = Instant::now();
         while self.runtime.block_on(self.most()) > DEATHS_MAX {

@@ -1,6 +1,7 @@
-//! Workers are killed at random moments, mostly with an effect out, while people go on to send messages and
-//! answers; every session ends, nothing of what was said to it is lost, and the effects that are found in the
-//! file system are those that were promised: in doubt is what a kill hit, and nothing else.
+//! Workers are killed at random moments, mostly while an effect is running, and people go on sending messages
+//! and answers. Every session must end, and no message or answer may be lost. No effect may be repeated
+//! unless that is allowed. A call may be in doubt only if a kill may have hit it, or if its session lost a
+//! run for another reason.
 //!
 //! Requirements: U03.
 
@@ -25,15 +26,15 @@ use people::People;
 use support::Fixture;
 use world::{Hit, World};
 
-/// Kills in one round, unless `HOLDOVER_KILLS` says otherwise; more of them are more rounds.
+/// Kills in one round, unless `HOLDOVER_KILLS` sets another number. Larger numbers are split into rounds.
 const KILLS: usize = 50;
-/// Of all kills, so many per cent must hit a worker with an effect out.
+/// The percentage of kills that must hit a worker while an effect is running.
 const INSIDE_MIN: usize = 40;
-/// A worker dies at the latest so long after it began to act.
+/// The longest random delay before a worker is killed.
 const MOMENT_MAX_MS: u64 = 1200;
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A worker that is killed when the test is over.
+/// A worker process that is killed when the value is dropped.
 struct Mortal(Child);
 
 impl Mortal {
@@ -46,7 +47,7 @@ impl Mortal {
         self.0.id()
     }
 
-    /// SIGKILL; it must have been alive.
+    /// Kills the worker with SIGKILL and returns its process id. Panics if the worker has ended already.
     fn kill(mut self) -> u32 {
         assert_eq!(self.0.try_wait().unwrap(), None, "a worker ended by itself");
         self.0.kill().unwrap();
@@ -57,7 +58,7 @@ impl Mortal {
 
 impl Drop for Mortal {
     fn drop(&mut self) {
-        // It may be dead already.
+        // The process may be dead already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -93,7 +94,7 @@ fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
     let people = People::default();
     let (hits, said) = std::thread::scope(|scope| {
         let speaking = scope.spawn(|| people.speak(&fixture, round));
-        // Also when something here fails.
+        // The people also stop if an assertion below fails.
         let leaving = people.leaving();
         let hits = kill_workers(&fixture, round, kills, &mut workers, report);
         fixture.write("files/enough", "");
@@ -126,7 +127,7 @@ fn kill_workers(
     let deaths = Deaths::of(fixture);
     let mut hits = Vec::new();
     for kill in 0..kills {
-        // Mostly one that is at work, sometimes whichever.
+        // Mostly a worker that is running an effect, sometimes any worker.
         let which = if rng.u32(0..6) > 0 {
             one_that_acts(fixture, [workers[0].id(), workers[1].id()], &mut rng, report)
         } else {
@@ -145,13 +146,13 @@ fn kill_workers(
     hits
 }
 
-/// Now, on the clock of the store.
+/// The current time in milliseconds since 1970, by the clock that the store uses.
 fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     i64::try_from(since.as_millis()).unwrap()
 }
 
-/// One of these workers, by chance, of those that have sent an effect.
+/// Waits until one of the workers has begun an effect, and returns its index. Chooses at random if both have.
 fn one_that_acts(fixture: &Fixture, workers: [u32; 2], rng: &mut Rng, report: &str) -> usize {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Each result of a session that acts, held against the world and the kills.
+//! Compares each result of an acting session with the recorded effects and the kills.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::scene::acting;
 use crate::support::Fixture;
 use crate::world::{Call, Hit, World};
 
-/// How many calls of the session are in doubt.
+/// Checks the results of one session. Returns how many of its calls are in doubt.
 pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hit], report: &str) -> usize {
     let name = acting(session);
     let messages = fixture.run(&["sessions", "messages", &name, "--json"]).ends(0).lines();
@@ -20,7 +20,8 @@ pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hi
     assert_eq!(said.last().unwrap()["parts"][0]["text"], "All done.", "{name}");
 
     let lost = lost_runs(fixture, &name);
-    // A worker that was held up for longer than its lease lost its run without being killed, or before it was.
+    // Such a worker was delayed for longer than its lease: it lost its run without a kill, or before the
+    // kill.
     let held_up = lost.iter().any(|(worker, taken_over)| {
         !hits.iter().any(|hit| hit.worker == *worker && hit.at_ms <= *taken_over)
     });
@@ -32,7 +33,7 @@ pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hi
         let hit = hits.iter().filter(|hit| hit.maybe.contains(&call)).count();
         match (call.sends, status) {
             (true, "done") => assert_eq!((starts, ends), (1, 1), "{call} is done\n{report}"),
-            // It may end by itself after its worker died.
+            // The effect may still end by itself after its worker died.
             (true, "in_doubt") => {
                 assert!(starts <= 1, "{call} is in doubt and began {starts} times\n{report}");
                 let runs = || fixture.run(&["sessions", "runs", &name, "--json"]).ends(0).lines();
@@ -59,11 +60,12 @@ pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hi
     doubts.len()
 }
 
-/// The workers whose runs of the session were taken over, and when, in milliseconds since 1970.
+/// Returns the workers whose runs of the session were taken over, with the time of each takeover in
+/// milliseconds since 1970.
 fn lost_runs(fixture: &Fixture, name: &str) -> Vec<(u32, i64)> {
     let runs = fixture.run(&["sessions", "runs", name, "--json"]).ends(0).lines();
     let lost = runs.iter().filter(|run| run["outcome"] == "lost");
-    // A worker is named holdover-PROCESS-CHANCE.
+    // Worker names have the form `holdover-PROCESS-RANDOM`.
     let process = |run: &Value| {
         let worker = run["worker"].as_str()?.split('-').nth(1)?.parse().ok()?;
         Some((worker, run["ended_at"].as_i64()?))

@@ -1,5 +1,5 @@
-//! People who send messages, answers and approvals while the workers die. Each was acknowledged, so none may
-//! be lost, and none may come twice.
+//! People who send messages, answers and approvals while the workers die. Each of these was acknowledged, so
+//! none may be lost or applied twice.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,16 +14,16 @@ const STORM: u8 = 0;
 const END: u8 = 1;
 const GONE: u8 = 2;
 
-/// Between two looks at what is owed.
+/// The pause between two looks at the pending calls.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The people, as the storm sees them.
+/// The phase that the people are in, shared with the thread that kills the workers.
 #[derive(Default)]
 pub(crate) struct People {
     now: AtomicU8,
 }
 
-/// Lets the people leave when it is dropped.
+/// Makes the people stop when it is dropped.
 pub(crate) struct Leaving<'p>(&'p People);
 
 impl Drop for Leaving<'_> {
@@ -32,30 +32,31 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// A session and a call of it.
+/// A session and one of its calls.
 type At = (String, String);
 
-/// What was acknowledged.
+/// Everything that the store has acknowledged.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
-    /// By session, in their order.
+    /// The messages of each session, in the order in which they were sent.
     notes: BTreeMap<String, Vec<String>>,
     answers: BTreeMap<At, String>,
     approvals: Vec<At>,
 }
 
 impl People {
-    /// From now on every answer is that it is enough, and nothing else is said.
+    /// From now on the people send no messages and answer every question with `stop`.
     pub(crate) fn come_to_an_end(&self) {
         self.now.store(END, Ordering::SeqCst);
     }
 
-    /// Once this is dropped they leave.
+    /// Returns a guard; when it is dropped, the people stop.
     pub(crate) fn leaving(&self) -> Leaving<'_> {
         Leaving(self)
     }
 
-    /// Speaks until it is told to leave.
+    /// Sends messages, answers and approvals until the people are told to stop. Returns all that was
+    /// acknowledged.
     pub(crate) fn speak(&self, fixture: &Fixture, round: u64) -> Said {
         let (mut said, mut rng) = (Said::default(), Rng::with_seed(round));
         loop {
@@ -99,7 +100,7 @@ impl Said {
         }
     }
 
-    /// Holds the transcripts against what was said.
+    /// Compares the transcripts with the acknowledged messages, answers and approvals.
     pub(crate) fn check(&self, fixture: &Fixture) {
         assert!(!self.notes.is_empty() && !self.answers.is_empty() && !self.approvals.is_empty(), "{self:?}");
         for session in (0..ASKERS).map(asking) {

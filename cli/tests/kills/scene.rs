@@ -1,20 +1,21 @@
-//! The sessions of the storm: many that act, and some that ask.
+//! The sessions of the test: many run effects, and some ask people.
 
 use std::fmt::Write as _;
 
 use crate::support::Fixture;
 use crate::world::{Call, PUT, SEND};
 
-/// Sessions that act.
+/// The number of sessions that run effects.
 pub(crate) const SESSIONS: usize = 20;
-/// Sessions that ask people.
+/// The number of sessions that ask people.
 pub(crate) const ASKERS: usize = 4;
-/// More steps than a session needs: it ends once it is told that it is enough. Each step has one effect that is
-/// never repeated, and one that may be; they take turns in being the first.
+/// More steps than a session needs: it ends when an effect returns `enough`. Each step has two effects, one
+/// that is never repeated and one that may be. Which of them comes first alternates from step to step.
 const STEPS: usize = 300;
 
-/// Notes that it began, takes its time, notes that it ended, and says whether it is enough. The parent is the
-/// worker that sent it. A worker that dies between the start and the arguments has asked for nothing.
+/// Logs its start, sleeps, logs its end, and prints `enough` if the test is to end. The parent process is the
+/// worker that sent the call. If the worker dies before it has written the arguments, the effect does
+/// nothing.
 const EFFECT: &str = r#"call=$(sed 's/.*"call": *"\([^"]*\)".*/\1/')
 [ -n "$call" ] || exit 1
 echo "start $call $PPID" >> world.log
@@ -59,7 +60,7 @@ action = "ask"
 max_steps = 300
 "#;
 
-/// Asks and asks for approval by turns, whatever else is said, until it is told to stop.
+/// Alternately asks a question and makes a call that requires approval, until an answer contains `stop`.
 const ASKS_SCRIPT: &str = r#"
 [[turns]]
 when = { result_of = "ask_user", result_contains = "stop" }
@@ -81,7 +82,7 @@ pub(crate) fn asking(asker: usize) -> String {
     format!("p{asker}")
 }
 
-/// Leaves a message to a worker in each session.
+/// Writes the agents, and leaves a message in each session for a worker to take up.
 pub(crate) fn prepare(fixture: &Fixture) {
     fixture.write("files/effect.sh", EFFECT);
     fixture.write("asks.toml", ASKS);
@@ -97,7 +98,7 @@ pub(crate) fn prepare(fixture: &Fixture) {
     }
 }
 
-/// One turn for each step of the session, whatever became of the step before it.
+/// Writes a script with one turn for each step, whatever the result of the step before.
 fn script(session: usize) -> String {
     let mut script = String::from(
         "[[turns]]\nwhen = { result_of = 'send', result_contains = 'enough' }\nsay = 'All done.'\n\n",
@@ -112,7 +113,7 @@ fn script(session: usize) -> String {
     script
 }
 
-/// How many sessions have not come to their end.
+/// Returns how many sessions have not come to rest.
 pub(crate) fn open_sessions(fixture: &Fixture) -> usize {
     let listed = fixture.run(&["sessions", "list", "--json", "--limit", "100"]).ends(0).lines();
     assert_eq!(listed.len(), SESSIONS + ASKERS);

@@ -1,26 +1,26 @@
-//! What the world saw, and what a kill can have hit.
+//! The effects that were logged, and the calls that a kill may have hit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::support::Fixture;
 
-/// The tool whose effect is never repeated.
+/// The tool whose calls are never repeated.
 pub(crate) const SEND: &str = "send";
-/// The tool whose effect may be.
+/// The tool whose calls may be repeated.
 pub(crate) const PUT: &str = "put";
 
-/// A call of a session that acts.
+/// A call of an acting session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Call {
     pub(crate) session: usize,
     pub(crate) step: usize,
-    /// Else it puts.
+    /// True for `send`, false for `put`.
     pub(crate) sends: bool,
 }
 
 impl Call {
-    /// The calls of a step, in their order.
+    /// Returns the two calls of a step, in their order.
     pub(crate) fn of_step(session: usize, step: usize) -> [Self; 2] {
         let first = step % 2 == 1;
         [first, !first].map(|sends| Self { session, step, sends })
@@ -31,7 +31,7 @@ impl Call {
         first
     }
 
-    /// The call that runs after this one. They never run side by side.
+    /// Returns the call that runs after this one. Calls of a session never run in parallel.
     fn next(self) -> Self {
         let [first, second] = Self::of_step(self.session, self.step);
         let [next, _] = Self::of_step(self.session, self.step + 1);
@@ -52,7 +52,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// What began and what ended, in which worker, and what of each session began last.
+/// The effects that began and ended, with their workers, and the last one that began in each session.
 #[derive(Debug, Default)]
 pub(crate) struct World {
     starts: BTreeMap<Call, Vec<u32>>,
@@ -76,7 +76,7 @@ impl World {
         world
     }
 
-    /// Everything that was seen of a session.
+    /// Describes all effects of a session, for a failure message.
     pub(crate) fn told_of(&self, session: usize) -> String {
         let of = |seen: &BTreeMap<Call, Vec<u32>>| {
             let seen = seen.iter().filter(|(call, _)| call.session == session);
@@ -97,7 +97,7 @@ impl World {
         self.starts.values().any(|by| by.contains(&worker))
     }
 
-    /// What the death of this worker hit, if the world was read right after it.
+    /// Returns what the death of `worker` hit. The world must have been read right after the death.
     pub(crate) fn hit(&self, worker: u32, survivor: u32, at_ms: i64) -> Hit {
         let began = self.starts.iter().filter(|(_, by)| by.contains(&worker));
         let inside = began.map(|(call, _)| *call).filter(|call| self.ends(*call) == 0).collect();
@@ -106,8 +106,9 @@ impl World {
         Hit { worker, at_ms, inside, maybe, acted: self.has_acted(worker) }
     }
 
-    /// The calls of a session that may have been out in a worker other than this one: the last that began, as
-    /// its result may not be durable, and, once that has ended, the next, which may be on its way.
+    /// Returns the calls of a session that may have been running in a worker other than `survivor`. The last
+    /// call that began counts, as its result may not be durable. If it has ended, the next call counts too,
+    /// as it may have been sent.
     fn maybe_out(&self, session: usize, survivor: u32) -> Vec<Call> {
         match self.last.get(&session) {
             None => vec![Call::first(session)],
@@ -118,15 +119,15 @@ impl World {
     }
 }
 
-/// What a kill hit.
+/// The calls that one kill hit.
 #[derive(Debug)]
 pub(crate) struct Hit {
     pub(crate) worker: u32,
-    /// When it was dead, in milliseconds since 1970.
+    /// When the worker was dead, in milliseconds since 1970.
     pub(crate) at_ms: i64,
-    /// What had begun in the worker and not ended.
+    /// The calls that had begun in the worker and had not ended.
     pub(crate) inside: BTreeSet<Call>,
-    /// What may have been out in it: all of `inside`, and more.
+    /// The calls that may have been running in the worker: all of `inside`, and more.
     pub(crate) maybe: BTreeSet<Call>,
     acted: bool,
 }

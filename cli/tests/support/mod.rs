@@ -1,4 +1,4 @@
-//! A folder with an agent, and the binary in it.
+//! A temporary folder with an agent file, in which the tests run the binary.
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
@@ -17,10 +17,10 @@ use tempfile::TempDir;
 /// The binary under test.
 pub(crate) const HOLDOVER: &str = env!("CARGO_BIN_EXE_holdover");
 
-/// Nothing in a test takes longer.
+/// The longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An agent that does what its message says.
+/// An agent whose model acts on the words of the message.
 const AGENT: &str = r#"
 name = "tester"
 model = "scripted:script.toml"
@@ -96,7 +96,7 @@ when = { result_of = "read_file", result_contains = "begun" }
 say = "It had begun."
 "#;
 
-/// A folder with an agent in it.
+/// A temporary folder with an agent file.
 pub(crate) struct Fixture {
     folder: TempDir,
 }
@@ -119,7 +119,7 @@ impl Fixture {
         std::fs::write(self.path(name), text).expect("a file is written");
     }
 
-    /// Makes the closed database say that its schema has this version, which stands at byte 60.
+    /// Writes this schema version into the closed database, at byte 60 of the file.
     pub(crate) fn set_schema(&self, name: &str, version: u32) {
         let mut bytes = std::fs::read(self.path(name)).expect("a file is read");
         bytes[60..64].copy_from_slice(&version.to_be_bytes());
@@ -141,12 +141,12 @@ impl Fixture {
         command
     }
 
-    /// Runs the binary to its end.
+    /// Runs the binary until it ends.
     pub(crate) fn run(&self, words: &[&str]) -> Ran {
         Ran::of(words, self.command(words).output().expect("it starts"))
     }
 
-    /// Runs the binary with this on its standard input.
+    /// Runs the binary with `input` on its standard input.
     pub(crate) fn run_with(&self, words: &[&str], input: &str) -> Ran {
         let mut command = self.command(words);
         let mut child = command
@@ -159,7 +159,7 @@ impl Fixture {
         Ran::of(words, child.wait_with_output().expect("it ends"))
     }
 
-    /// Runs a line as a shell would, in another folder than the agent's unless the line needs this one.
+    /// Runs a shell line in the folder of the fixture, without `HOLDOVER_STORE`.
     pub(crate) fn shell(&self, line: &str) -> Ran {
         let mut command = Command::new("sh");
         command.arg("-c").arg(line).current_dir(self.folder.path()).stdin(Stdio::null());
@@ -167,12 +167,14 @@ impl Fixture {
         Ran::of(&[line], command.output().expect("it starts"))
     }
 
-    /// Runs the binary with a terminal as its standard output. What it printed there is the answer.
+    /// Runs the binary with a terminal as its standard output. The text shown there becomes the output of the
+    /// result.
     pub(crate) fn run_on_terminal(&self, words: &[&str]) -> Ran {
         self.watch_on_terminal(words, &[], |_, _| {})
     }
 
-    /// The same, with more in its environment. `seen` is told whenever more was shown, and may signal.
+    /// Like `run_on_terminal`, with more environment variables. Whenever more text is shown, `seen` gets all
+    /// of it and the process id, and may send signals.
     pub(crate) fn watch_on_terminal(
         &self,
         words: &[&str],
@@ -190,10 +192,10 @@ impl Fixture {
         let child = command.stdout(theirs).stderr(Stdio::piped()).spawn().expect("it starts");
         let pid =
             i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
-        // Our copy of its end goes with it: then reading ends when the process does.
+        // Drops our copy of the process's end of the terminal, so that reading ends when the process does.
         drop(command);
         let (mut terminal, mut shown, mut bytes) = (std::fs::File::from(ours), Vec::new(), [0; 4096]);
-        // Linux reports the end as an error.
+        // Linux reports the end of a terminal as an error.
         while let Ok(count @ 1..) = terminal.read(&mut bytes) {
             shown.extend_from_slice(&bytes[..count]);
             seen(&String::from_utf8_lossy(&shown), pid);
@@ -208,7 +210,7 @@ impl Fixture {
         Self::start_that(self.command(words))
     }
 
-    /// The same, as it is prepared.
+    /// Like `start`, with a prepared command.
     pub(crate) fn start_that(mut command: Command) -> Running {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().expect("it starts");
@@ -218,7 +220,7 @@ impl Fixture {
     }
 }
 
-/// What comes from a pipe, read as it comes.
+/// The output of a pipe, read as it arrives.
 struct Heard {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -247,7 +249,7 @@ impl Heard {
     }
 }
 
-/// A process that is killed when the test is over. What it prints is read as it comes.
+/// A process that is killed when the value is dropped. Its output is read as it arrives.
 pub(crate) struct Running {
     child: Option<Child>,
     out: Heard,
@@ -267,18 +269,18 @@ impl Running {
         Ran::of(&["a started process"], Output { status, stdout: self.out.all(), stderr: self.err.all() })
     }
 
-    /// What it has printed.
+    /// Returns all that the process has printed so far.
     pub(crate) fn text_so_far(&self) -> String {
         self.out.so_far()
     }
 
-    /// Waits until it has said this on standard error.
+    /// Waits until `text` appears on standard error.
     #[track_caller]
     pub(crate) fn notes(&self, text: &str) {
         wait_until(text, || self.err.so_far().contains(text));
     }
 
-    /// How many lines it has printed.
+    /// Returns how many lines the process has printed.
     pub(crate) fn lines_so_far(&self) -> usize {
         self.text_so_far().matches('\n').count()
     }
@@ -293,7 +295,7 @@ impl Drop for Running {
     }
 }
 
-/// What a process left.
+/// The result of a process that has ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) words: String,
@@ -309,14 +311,15 @@ impl Ran {
         Self { words: words.join(" "), code: output.status.code(), out, err }
     }
 
-    /// It must have ended with this code.
+    /// Asserts that the process ended with this code.
     #[track_caller]
     pub(crate) fn ends(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         self
     }
 
-    /// It must have failed with this code and one line on standard error that contains these words.
+    /// Asserts that the process failed with this code, and with one line on standard error that contains
+    /// these words.
     #[track_caller]
     pub(crate) fn fails(self, code: i32, words: &[&str]) -> Self {
         let ran = self.ends(code);
@@ -328,14 +331,14 @@ impl Ran {
         ran
     }
 
-    /// What it printed must contain this.
+    /// Asserts that standard output contains this text.
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Self {
         assert!(self.out.contains(text), "{text:?} in {self:#?}");
         self
     }
 
-    /// Each line as JSON.
+    /// Parses each line of standard output as JSON.
     #[track_caller]
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.out
@@ -344,13 +347,13 @@ impl Ran {
             .collect()
     }
 
-    /// The last line as JSON.
+    /// Parses the last line of standard output as JSON.
     #[track_caller]
     pub(crate) fn last(&self) -> Value {
         self.lines().pop().unwrap_or_else(|| panic!("{self:#?}"))
     }
 
-    /// The command that was printed under `name`, as it stands there.
+    /// Returns the command that was printed after the word `name`.
     #[track_caller]
     pub(crate) fn command(&self, name: &str) -> String {
         let line = self.out.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(' '));
@@ -358,7 +361,7 @@ impl Ran {
     }
 }
 
-/// Waits until `holds`.
+/// Waits until `holds` returns true. Panics after `PATIENCE`.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
@@ -368,7 +371,7 @@ pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Whether the file is there and has something in it.
+/// Returns true if the file exists and is not empty.
 pub(crate) fn is_written(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.len() > 0)
 }

@@ -1,4 +1,4 @@
-//! A store that is asked over a wire, as far as its caller can tell.
+//! A store that looks remote to its caller.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use holdover_store::{
     StateStore, StatusCas, StoreError, Watch,
 };
 
-/// How often it waits before it acts, and how often afterwards.
+/// The number of times that each call waits before it acts, and again afterwards.
 const WAITS: usize = 2;
 
-/// A store that waits several times in each call, so that a call can be dropped before it acts and after.
+/// A store that waits several times in each call. A call can thus be dropped before it acts, and after.
 #[derive(Clone)]
 pub(crate) struct Waiting<S>(pub(crate) S);
 
@@ -25,7 +25,7 @@ async fn waiting<T>(answer: impl Future<Output = T>) -> T {
     for _ in 0..WAITS {
         tokio::task::yield_now().await;
     }
-    // No two calls fall into one millisecond, the unit of the store's clock.
+    // Two calls never share a millisecond, the unit of the store's clock.
     tokio::time::sleep(Duration::from_millis(1)).await;
     let answer = answer.await;
     for _ in 0..WAITS {
@@ -34,7 +34,8 @@ async fn waiting<T>(answer: impl Future<Output = T>) -> T {
     answer
 }
 
-/// Whether the lease has ended on its way here, counted from before it was asked for. Then it is no claim.
+/// Returns true if the lease may have ended since `began`, when the caller sent the request. Such a claim
+/// must not be returned.
 fn is_over(claim: &Claim, began: Instant) -> bool {
     claim.now.until(claim.lease_ends) <= began.elapsed()
 }

@@ -1,4 +1,4 @@
-//! The reference as a store that is opened in a place, and the ways in which such a store can be wrong.
+//! The memory store as one that is opened in a place, with the faults that such a store can have.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,31 +14,31 @@ use holdover_store::{
 };
 use holdover_store_memory::{Limits, MemoryStore};
 
-/// What is wrong with it.
+/// The fault of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
     Nothing,
-    /// Each open makes the store anew.
+    /// Each open creates a new store.
     MakesItAnew,
-    /// Two that open at once make one each.
+    /// Two concurrent opens create one store each.
     MakesTwo,
-    /// It does not look at the version.
+    /// Opening ignores the version of the data.
     OpensNewer,
-    /// What is newer is emptied before it is refused.
+    /// Opening empties newer data before refusing it.
     EmptiesNewer,
-    /// An open that was dropped leaves its lock behind.
+    /// An open that is dropped leaves its lock behind.
     LeavesItsLock,
-    /// What was damaged is answered as it is.
+    /// Damaged data is returned as it is.
     BelievesWhatItReads,
-    /// What was damaged is said to be there again soon.
+    /// Damage is reported as an error that may be retried.
     HopesForTheBest,
-    /// One damaged session fails whatever is asked.
+    /// One damaged session makes every call fail.
     FailsAsAWhole,
-    /// It makes what it should only look at.
+    /// `open_as_it_is` creates the store if there is none.
     MakesAsItIs,
 }
 
-/// What lies in a place.
+/// The data in a place.
 #[derive(Default)]
 struct Data {
     store: Option<MemoryStore>,
@@ -123,7 +123,7 @@ impl Place for MemoryPlace {
     }
 }
 
-/// Finds what was damaged, or does not.
+/// A layer that reports damaged data, unless its fault is that it does not.
 pub(crate) struct Damaged {
     data: Arc<Mutex<Data>>,
     wrong: Wrong,
@@ -179,10 +179,10 @@ fn error_of(kind: StoreErrorKind) -> StoreError {
     StoreError::new(kind, "claim_due", "damaged")
 }
 
-/// How the suite gets at it.
+/// The harness for the suite.
 pub(crate) struct PlacedHarness(pub(crate) Wrong);
 
-/// What a case begins with, though these ask for places alone.
+/// The store that a case begins with, though these cases use only places.
 pub(crate) type Placed = Layered<MemoryStore, Damaged>;
 
 fn fresh(wrong: Wrong) -> Placed {

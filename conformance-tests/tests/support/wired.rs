@@ -1,5 +1,5 @@
-//! The reference behind a wire of its own: what crosses it are frames that stand for requests and answers, which
-//! lie in this process. And the ways in which such a store can be wrong.
+//! The memory store behind a TCP connection. The frames on the connection stand for requests and answers,
+//! which stay in this process. The module also has the faults that such a store can have.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,36 +19,37 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-/// A request begins with its number, then names its session or its tenant. So does an answer with its number.
+/// A request begins with its number, followed by the name of its session or tenant. The content of an answer
+/// does not matter.
 const REQUEST_BYTES: usize = 256;
 const ANSWER_BYTES: usize = 48;
 const NUMBER_BYTES: usize = 8;
 
-/// What is wrong with it.
+/// The fault of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
     Nothing,
-    /// Whatever was lost on the way is said to have changed nothing.
+    /// Every lost call is reported as `Retry::Later`: it changed nothing.
     SaysLater,
-    /// What was lost is said to fail for good.
+    /// Every lost call is reported as `Retry::Never`.
     SaysNever,
-    /// What was lost is asked again by itself, under ids of its own.
+    /// A lost call is sent again, with new ids.
     AsksAnew,
-    /// Every commit has an operation id of its own.
+    /// Every commit and delivery gets a new id before it is sent.
     ForgetsIds,
-    /// What is asked is done before it has come whole, and then said to have changed nothing.
+    /// The server acts before the whole request has arrived; a lost call is then reported as without effect.
     ActsEarly,
-    /// Once its connection was lost it does not make another.
+    /// After a lost connection, the client never opens another.
     StaysDown,
-    /// It greets the server on its connection, and asks it by another way.
+    /// The client sends only a greeting through the proxy, and its requests directly to the server.
     GoesAround,
-    /// Nothing: but what crosses the wire cannot be read.
+    /// Not a fault: the frames name no session or tenant, as if they were encrypted.
     Sealed,
 }
 
 pub(crate) type Wired = Layered<MemoryStore, Client>;
 
-/// What has gone over the wire, by number.
+/// The requests and answers in flight, by number.
 #[derive(Default)]
 struct Mail {
     next: AtomicU64,
@@ -56,7 +57,7 @@ struct Mail {
     answers: Mutex<HashMap<u64, Result<Answer, StoreError>>>,
 }
 
-/// Where requests are performed; gone when it is dropped.
+/// The server that performs the requests. It ends when it is dropped.
 struct Server {
     address: SocketAddr,
     mail: Arc<Mail>,
@@ -113,7 +114,7 @@ async fn serve(mut client: TcpStream, mail: Arc<Mail>, store: Arc<dyn StateStore
     }
 }
 
-/// What a request names: its session, or the tenant that it is about.
+/// Returns the name of the request's session, or of the tenant that it is about.
 fn named(request: &Request) -> String {
     match request {
         Request::ClaimDue(due) => due.tenant.as_ref().map(ToString::to_string),
@@ -137,10 +138,10 @@ async fn cross(connection: &mut TcpStream, frame: [u8; REQUEST_BYTES]) -> std::i
     connection.read_exact(&mut [0; ANSWER_BYTES]).await.map(drop)
 }
 
-/// The way to the server.
+/// The client's side of the connection.
 pub(crate) struct Client {
     address: SocketAddr,
-    /// The server itself.
+    /// The address of the server itself, not of a proxy.
     around: SocketAddr,
     mail: Arc<Mail>,
     connection: tokio::sync::Mutex<Option<TcpStream>>,
@@ -164,7 +165,8 @@ impl Client {
             return Err(lost(Retry::Later));
         }
         let mut held = self.connection.lock().await;
-        // Taken, so that whoever gives up in the middle leaves no half answer behind.
+        // The connection is taken out, so a call that is dropped midway leaves no partial answer for the
+        // next.
         let mut connection = match held.take() {
             Some(connection) => connection,
             None => TcpStream::connect(self.address).await.map_err(|_| lost(Retry::Later))?,
@@ -197,7 +199,7 @@ impl Client {
         self.mail.answers.lock().unwrap().remove(&number).unwrap()
     }
 
-    /// The same under ids that were not used before.
+    /// Gives the commit or delivery in `request` an id that was not used before.
     fn anew(&self, mut request: Request) -> Request {
         let number = self.mail.next.fetch_add(1, Ordering::SeqCst);
         match &mut request {
@@ -225,11 +227,11 @@ impl Layer for Client {
     }
 }
 
-/// How the suite gets at it.
+/// The harness for the suite.
 pub(crate) struct WiredHarness {
     clock: VirtualClock,
     wrong: Wrong,
-    /// Whether a peer that is to go through a proxy does so.
+    /// True if a peer that should go through a proxy does.
     goes_through: bool,
 }
 
@@ -238,7 +240,7 @@ impl WiredHarness {
         Self { clock: VirtualClock::new(), wrong, goes_through: true }
     }
 
-    /// One that hands out a peer past the proxy.
+    /// A harness with peers that bypass the proxy.
     pub(crate) fn past_the_proxy() -> Self {
         Self { goes_through: false, ..Self::new(Wrong::Nothing) }
     }

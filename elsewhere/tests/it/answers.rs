@@ -1,4 +1,4 @@
-//! What answers mean, and what errors do not tell.
+//! The meaning of answers, and secrets that errors must not contain.
 
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ async fn an_answer_that_does_not_come_or_not_whole_may_come_later() {
     let look = tokio::time::timeout(Duration::from_secs(10), hurried.look(&remote, &asked));
     let error = look.await.unwrap().unwrap_err();
     assert_eq!(error, ElsewhereError::later("it was silent"));
-    // It stops in the middle of the body, and does not close the connection.
+    // The connection closes before the whole body has arrived.
     let head = b"HTTP/1.1 200 X\r\ncontent-length: 100\r\n\r\n{\"task\":\"open\"}".to_vec();
     let cut = Parrot::new([Some(head)]).await;
     assert_eq!(looking(&cut).await, Err(ElsewhereError::later("its answer ended early")));
@@ -133,7 +133,7 @@ async fn an_answer_is_read_up_to_its_longest_length() {
     for bytes in [BODY_BYTES_MAX + 1, 2 * BODY_BYTES_MAX] {
         let parrot = Parrot::saying(200, "", padded(bytes)).await;
         assert_eq!(looking(&parrot).await, too_long);
-        // Without a length, it ends with the connection.
+        // Without a `content-length`, the body ends when the connection closes.
         let parrot = Parrot::new([Some(format!("HTTP/1.1 200 X\r\n\r\n{}", padded(bytes)).into())]).await;
         assert_eq!(looking(&parrot).await, too_long);
     }
@@ -174,7 +174,7 @@ async fn an_error_tells_no_secret_also_if_the_other_program_repeats_it() {
             format!(r#"{{"detail":"you sent Bearer {token} and {reply_to}"}}"#),
             format!(r#"{{"detail":"you sent Bearer {} and {reply_to}"}}"#, token.replace('/', "\\/")),
             format!(r#"{{"sent":"{} {reply_to}"}}"#, token.replace('/', "\\/")),
-            // Cut in the middle of the token.
+            // The quoted body is cut in the middle of the token.
             format!("{}{token} s3cret.s3cret", "x".repeat(190)),
         ];
         for body in repeats {

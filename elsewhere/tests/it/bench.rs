@@ -1,4 +1,4 @@
-//! Programs with agents, and servers that say what a test tells them to say.
+//! Programs with agents, and servers with answers that a test sets.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,11 +21,11 @@ use holdover_store_memory::MemoryStore;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Environment variables of every test, which cargo sets. Tests cannot set any: that is not safe.
+/// Environment variables that cargo sets for every test. Tests cannot safely set variables themselves.
 pub(crate) const TOKEN: &str = "CARGO_PKG_NAME";
 pub(crate) const OTHER_TOKEN: &str = "CARGO_PKG_VERSION";
 
-/// The time that a test may wait for something.
+/// The longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn value_of(variable: &str) -> String {
@@ -48,7 +48,7 @@ pub(crate) fn wire() -> HttpElsewhere {
     HttpElsewhere::new()
 }
 
-/// Waits for a condition.
+/// Repeats `condition` until it returns a value. Panics after `PATIENCE`.
 pub(crate) async fn until<T, F: Future<Output = Option<T>>>(mut condition: impl FnMut() -> F) -> T {
     let comes = async {
         loop {
@@ -61,18 +61,18 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(mut condition: impl 
     tokio::time::timeout(PATIENCE, comes).await.unwrap()
 }
 
-/// What a model does.
+/// An answer of the scripted model.
 #[derive(Clone)]
 pub(crate) enum Say {
     /// Ends the turn with this text.
     Text(String),
-    /// Gives these tasks to the agent `digger` first, and ends the turn once it has the result.
+    /// First gives these tasks to the agent `digger`; ends the turn once the result is there.
     Gives(&'static str),
-    /// Never says anything.
+    /// Never answers.
     Nothing,
 }
 
-/// A model that answers a task with what a function says.
+/// A model whose answer to a task comes from a function.
 #[derive(Clone)]
 pub(crate) struct Script {
     say: fn(&str) -> Say,
@@ -114,7 +114,7 @@ impl Model for Script {
     }
 }
 
-/// What the digger of these tests says to a task.
+/// The answers of the agent `digger` to its tasks.
 pub(crate) fn digs(task: &str) -> Say {
     match task {
         "for ever" => Say::Nothing,
@@ -123,12 +123,12 @@ pub(crate) fn digs(task: &str) -> Say {
     }
 }
 
-/// A program with one agent.
+/// A program with one agent, its runtime and its router.
 pub(crate) struct Program {
     pub(crate) runtime: Runtime,
     pub(crate) agent: Arc<Agent>,
     pub(crate) model: Script,
-    /// The address of its router.
+    /// The base URL of the program's router.
     pub(crate) base: String,
 }
 
@@ -157,18 +157,18 @@ impl Program {
         let options = RuntimeOptions::default().effects_override(Some("memory".into())).elsewhere(wire);
         let agents = Agents::new().with(Arc::clone(&agent));
         let runtime = Runtime::new(MemoryStore::new(), Arc::new(agents), options);
-        // Below a path, as a program may have it.
+        // The router is nested under a path, as it may be in a real program.
         let router = Router::new().nest("/holdover", router(runtime.clone(), [Arc::clone(&agent)], callers));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { runtime, agent, model, base }
     }
 
-    /// The place of its agent.
+    /// The address of the program's agent.
     pub(crate) fn remote(&self) -> Remote {
         Remote::new(format!("{}/agents/{}/tasks", self.base, self.agent.spec().name))
     }
 
-    /// Workers, as long as this is kept.
+    /// Starts workers, which stop when the returned guard is dropped.
     pub(crate) fn works(&self) -> impl Drop + use<> {
         let stop = CancellationToken::new();
         let worker = Worker::new(self.runtime.clone(), WorkerOptions::default());
@@ -176,7 +176,7 @@ impl Program {
         stop.drop_guard()
     }
 
-    /// Waits for the end of a task.
+    /// Waits until a task ends, and returns its outcome.
     pub(crate) async fn ends(&self, remote: &Remote, task: &str) -> TaskOutcome {
         until(|| async {
             match wire().look(remote, &id(task)).await.unwrap() {
@@ -188,14 +188,14 @@ impl Program {
     }
 }
 
-/// A listener, and the address of a router there.
+/// Returns a listener, and the base URL of a router on it.
 pub(crate) async fn listen() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/holdover", listener.local_addr().unwrap());
     (listener, base)
 }
 
-/// A server that says what it is told to say, byte by byte, and closes the connection then.
+/// A server that sends the given bytes verbatim, and then closes the connection.
 #[derive(Clone)]
 pub(crate) struct Parrot {
     pub(crate) origin: String,
@@ -203,7 +203,8 @@ pub(crate) struct Parrot {
 }
 
 impl Parrot {
-    /// Answers with these one after the other, and with the last one from then on. None: it is silent.
+    /// Starts a server that sends these answers in order, and repeats the last one. After `None` it sends
+    /// nothing and keeps the connection open.
     pub(crate) async fn new(answers: impl IntoIterator<Item = Option<Vec<u8>>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -217,7 +218,7 @@ impl Parrot {
                 let answer = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
                 match answer.flatten() {
                     Some(answer) => {
-                        // Whoever asked may have heard enough.
+                        // The client may have closed the connection early.
                         let _ = stream.write_all(&answer).await;
                         let _ = stream.shutdown().await;
                     }
@@ -236,13 +237,13 @@ impl Parrot {
         Remote::new(format!("{}/agents/digger/tasks", self.origin))
     }
 
-    /// The requests so far, each as it came.
+    /// Returns all requests so far, verbatim.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-/// An answer with its length.
+/// An answer with a `content-length` header.
 pub(crate) fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     let body = body.as_ref();
     let head = format!(
@@ -252,7 +253,7 @@ pub(crate) fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Opti
     Some([head.as_bytes(), body].concat())
 }
 
-/// Reads a request with its length.
+/// Reads a request up to its `content-length`.
 async fn request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Who may give tasks.
+//! The callers that may give tasks, and their tokens.
 
 use holdover_core::remote::{Remote, TaskStanding};
 use holdover_elsewhere::{Callers, InvalidToken};
@@ -59,7 +59,7 @@ async fn without_a_known_token_nothing_is_answered_and_nothing_changes() {
     }
     let own = Remote { token_env: Some(TOKEN.into()), ..there.remote() };
     assert_eq!(wire().look(&own, &id("t1")).await.unwrap(), None);
-    // The name of the scheme is written as one likes.
+    // The scheme's name may be in any case.
     let answer = client.get(format!("{url}/t1")).header(AUTHORIZATION, format!("bearer  {token}"));
     assert_eq!(answer.send().await.unwrap().status(), 410);
 }

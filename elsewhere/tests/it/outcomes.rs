@@ -1,4 +1,4 @@
-//! Outcomes that come to their address: whose they are, and who may say so.
+//! Outcomes that are sent to a task's reply address, and the tokens that protect it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use sha2::Sha256;
 
 use crate::bench::{Parrot, Program, Say, Script, TOKEN, listen, tenant, value_of, wire};
 
-/// A program whose chief has given two tasks to an agent elsewhere, which never says anything by itself.
+/// A program whose chief has given two tasks to an agent in another program. That program never sends an
+/// outcome by itself.
 struct Waiting {
     here: Program,
     key: SessionKey,
@@ -41,7 +42,7 @@ impl Waiting {
         let mut run = here.runtime.execute(request).await.unwrap();
         let outcome = run.first_outcome().await.unwrap().unwrap();
         assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren);
-        // It may have looked at them already.
+        // The chief may have asked for the state of the tasks already.
         let given = there.asked().into_iter().filter(|asked| asked.starts_with("POST "));
         let tasks = given.map(|asked| {
             let (_, body) = asked.split_once("\r\n\r\n").unwrap();
@@ -58,7 +59,7 @@ impl Waiting {
         self.tasks[at].reply_to.as_ref().unwrap().rsplit('/').next().unwrap().to_owned()
     }
 
-    /// Sends an outcome of the task to the address with this token, and returns the status of the answer.
+    /// Sends an outcome for the task to the address with this token. Returns the status of the answer.
     async fn tell(&self, token: &str, at: usize, text: &str) -> u16 {
         let body = json!({ "id": self.tasks[at].id, "outcome": { "ok": true, "text": text } });
         self.send(token, &body.to_string()).await
@@ -70,7 +71,7 @@ impl Waiting {
         request.send().await.unwrap().status().as_u16()
     }
 
-    /// Runs the chief to its end, and returns the result of its call.
+    /// Waits until the chief's turn ends, and returns the result of its call.
     async fn result(&self) -> (ResultStatus, String) {
         let outcome = self.here.runtime.wait(&self.key).await.unwrap();
         assert!(matches!(outcome, RunOutcome::Ended(_)), "{outcome:?}");
@@ -93,12 +94,12 @@ fn found(words: &[&str]) -> (ResultStatus, String) {
     (ResultStatus::Done, told.join("\n"))
 }
 
-/// A token as the program makes it, but with another content or key.
+/// Returns a token in the program's format with changed content or another key.
 fn signed(token: &str, key: &str, change: impl FnOnce(&mut Value)) -> String {
     let (place, _) = token.split_once('.').unwrap();
     let mut place: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(place).unwrap()).unwrap();
     change(&mut place);
-    // In the order in which the program writes it.
+    // The fields are in the order in which the program writes them.
     let fields = ["tenant", "session", "pending", "index", "fail_fast"];
     let fields: Vec<_> = fields.iter().map(|field| format!("\"{field}\":{}", place[field])).collect();
     let place = format!("{{{}}}", fields.join(","));
@@ -114,7 +115,7 @@ async fn an_outcome_is_taken_once_at_its_address() {
     let (first, second) = (waiting.token(0), waiting.token(1));
     assert_eq!(signed(&first, &value_of(TOKEN), |_| {}), first, "the form of a token");
     assert_eq!(waiting.tell(&first, 0, "gold").await, 200);
-    // Again, also with other words: it changes nothing.
+    // A second outcome changes nothing, even if its text differs.
     assert_eq!(waiting.tell(&first, 0, "lead").await, 200);
     assert_eq!(waiting.tell(&second, 1, "iron").await, 200);
     assert_eq!(waiting.result().await, found(&["gold", "iron"]));
@@ -140,10 +141,10 @@ async fn an_address_that_was_forged_changed_or_swapped_is_refused() {
         (signed(&first, "", |_| {}), 0, 404),
         (signed(&first, "another", |_| {}), 0, 404),
         (signed(&first, "", |place| place["fail_fast"] = json!(true)), 0, 404),
-        // The key is right, and the outcome is for another task.
+        // The token is valid, but the outcome is for another task.
         (second.clone(), 0, 422),
         (signed(&first, &key, |place| place["index"] = json!(1)), 0, 422),
-        // Nobody waits there.
+        // No call waits at this address.
         (signed(&first, &key, |place| place["session"] = json!("other")), 0, 410),
         (signed(&first, &key, |place| place["tenant"] = json!("other")), 0, 410),
         (

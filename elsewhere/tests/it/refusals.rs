@@ -1,4 +1,4 @@
-//! What the router refuses, and how it says so.
+//! Requests that the router refuses, and the form of its errors.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use crate::bench::{Script, digs, tenant};
 
-/// The router without a connection, so that no answer is lost while a long body is sent.
+/// Returns the router without a connection, so that no answer is lost while a long body is being sent.
 fn app(store: impl StateStore) -> axum::Router {
     let agent = Arc::new(Agent::builder("digger").model(Script::new(digs)).build().unwrap());
     let options = RuntimeOptions::default()
@@ -41,7 +41,7 @@ fn post(path: &str, body: impl Into<Body>) -> Request<Body> {
 
 const TASKS: &str = "/agents/digger/tasks";
 
-/// A problem with this status, and its detail.
+/// Asserts that the answer is a problem with this status, and returns its detail.
 async fn refused(app: &axum::Router, request: Request<Body>, status: u16) -> String {
     let (answer, body) = ask(app, request).await;
     assert_eq!(answer.status(), status, "{body}");
@@ -90,7 +90,7 @@ async fn a_body_that_is_no_task_is_refused() {
     refused(&app, Request::get(format!("{TASKS}/t1")).body(Body::empty()).unwrap(), 410).await;
     refused(&app, Request::get(format!("{TASKS}/a%00b")).body(Body::empty()).unwrap(), 422).await;
     refused(&app, Request::get(format!("{TASKS}/%ff")).body(Body::empty()).unwrap(), 400).await;
-    // The same task is taken without these faults.
+    // The same request without these faults is accepted.
     let (answer, body) = ask(&app, post(TASKS, task())).await;
     assert_eq!((answer.status().as_u16(), body), (200, json!({ "task": "open" })));
     assert_eq!(answer.headers()["cache-control"], "no-store");
@@ -108,7 +108,7 @@ async fn a_body_is_read_up_to_its_longest_length() {
     for path in [TASKS, "/outcomes/x.y"] {
         for bytes in [BODY_BYTES_MAX + 1, 2 * BODY_BYTES_MAX] {
             refused(&app, post(path, of(bytes)), 413).await;
-            // Without a length, in pieces.
+            // Sends the body in chunks, without a length.
             let body = of(bytes);
             let pieces =
                 (0..bytes).step_by(1 << 16).map(move |at| body.slice(at..(at + (1 << 16)).min(bytes)));
@@ -118,7 +118,7 @@ async fn a_body_is_read_up_to_its_longest_length() {
     }
 }
 
-/// A store that fails in this way.
+/// A store that fails every call with an error of this kind.
 struct Failing(StoreErrorKind);
 
 #[async_trait]

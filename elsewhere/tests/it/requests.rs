@@ -1,4 +1,4 @@
-//! What the wire sends, and where it sends no token.
+//! The requests that the client sends, and the addresses to which it sends no token.
 
 use holdover_core::machine::Usage;
 use holdover_core::remote::{Remote, TaskOutcome, TaskStanding};
@@ -67,7 +67,7 @@ async fn other_programs_may_say_less_and_more() {
 
 #[tokio::test]
 async fn a_token_is_sent_over_http_only_to_this_machine() {
-    // Of the name of the second, a resolver may say that it is this machine.
+    // A resolver may map the second name to this machine.
     for host in ["192.0.2.1", "localhost.example", "127.0.0.1.example"] {
         let remote = Remote::new(format!("http://{host}/agents/digger/tasks")).token_env(TOKEN);
         let errors = [

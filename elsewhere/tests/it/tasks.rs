@@ -1,4 +1,4 @@
-//! Tasks from elsewhere: given once, looked at, stopped.
+//! Tasks from other programs: given once, looked up, stopped.
 
 use holdover_core::machine::Usage;
 use holdover_core::model::TokenUsage;
@@ -28,7 +28,7 @@ async fn a_task_that_is_given_twice_is_done_once() {
         ..Usage::default()
     };
     assert_eq!(outcome, TaskOutcome { ok: true, text: "found north".into(), usage });
-    // Also with other words, it stays as it is.
+    // A second request with another text changes nothing.
     let again = wire().begin(&remote, &task("t1", "south")).await.unwrap();
     assert_eq!(again, TaskStanding::Ended(outcome));
     assert_eq!(there.model.asked(), 1);
@@ -44,7 +44,7 @@ async fn a_task_that_is_stopped_before_it_comes_never_begins() {
     let standing = wire().begin(&remote, &task("t1", "north")).await.unwrap();
     let TaskStanding::Ended(outcome) = standing else { panic!("{standing:?}") };
     assert!(!outcome.ok, "{outcome:?}");
-    // A task that came later is done, so this one would be, too.
+    // A later task is done by now, so the stopped task would also have been done.
     wire().begin(&remote, &task("t2", "south")).await.unwrap();
     there.ends(&remote, "t2").await;
     assert_eq!(there.model.asked(), 1);

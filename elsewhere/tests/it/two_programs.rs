@@ -11,7 +11,7 @@ use holdover_runtime_local::{Agent, Execute, SubAgent};
 
 use crate::bench::{Program, Say, Script, TOKEN, listen, tenant, value_of, wire};
 
-/// Runs the chief, and returns the result of its call and the time until then.
+/// Runs the chief. Returns the result of its call and the time that it took.
 async fn dig(tells: bool, every: Duration) -> (String, Duration) {
     let (listener, base) = listen().await;
     let callers = Callers::with_tokens([(value_of(TOKEN), tenant("acme"))]).unwrap();
@@ -32,7 +32,7 @@ async fn dig(tells: bool, every: Duration) -> (String, Duration) {
     let outcome = run.outcome().await.unwrap();
     assert_eq!(outcome.kind(), OutcomeKind::Completed, "{outcome:?}");
     assert_eq!(there.model.asked(), 2, "each task is done once");
-    // Two steps of its own and one of each task, of two tokens each.
+    // The chief took two steps and each task one; each step costs two tokens.
     assert_eq!(here.runtime.standing(&key).await.unwrap().usage.tokens.total(), 8);
     let messages = here.runtime.messages(&key).await.unwrap();
     let result = messages.iter().find_map(|entry| match &entry.message {

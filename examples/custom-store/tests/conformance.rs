@@ -9,7 +9,7 @@ use harness::Harness;
 use holdover_conformance_tests::conformance_tests;
 
 fn main() -> ExitCode {
-    // Does nothing, unless this program was started to be killed.
+    // Returns at once, unless this process was started to be killed.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(harness::serve_if_child());
     conformance_tests!(

@@ -1,4 +1,4 @@
-//! A payload that cannot be decoded is a typed error, and delays nobody else.
+//! A payload that cannot be decoded gives a typed error and affects no other session.
 
 use bytes::Bytes;
 use holdover_store::ids::{MessageSeq, SessionKey, TenantId};
@@ -28,7 +28,7 @@ fn context(tenant: &TenantId, kind: PayloadKind) -> PayloadContext<'_> {
     PayloadContext { tenant, kind }
 }
 
-/// Fails unless it is the error of a payload that cannot be decoded, in this field of session `s`.
+/// Asserts that the error names a payload that cannot be decoded, in this field of session `s`.
 fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>, operation: &str, field: &str) -> String {
     undecoded(answer, StoreErrorKind::Corrupt, operation, field)
 }
@@ -47,7 +47,7 @@ fn undecoded<T: std::fmt::Debug>(
     error.to_string()
 }
 
-/// A session with one message, kept as these bytes.
+/// A session with one message that is stored as these bytes.
 async fn with_message(memory: &MemoryStore, kept: Bytes) -> SessionKey {
     let fence = running(&around(memory, &[1]), "s").await.fence;
     let messages = vec![NewMessage::Inline(Payload::new(kept))];
@@ -97,7 +97,7 @@ async fn a_payload_that_does_not_decode_names_where_it_lies() {
     }
 }
 
-/// A store with small limits that keeps a message of a few bytes, which grows to so many.
+/// A store with small limits that holds a short message which decompresses to this many bytes.
 async fn with_growing(bytes: usize) -> (Encoded<MemoryStore, Compressed>, SessionKey) {
     let limits = Limits { payload_bytes_max: 1 << 20, commit_bytes_max: 4 << 20 };
     let memory = MemoryStore::with(SystemClock, limits);

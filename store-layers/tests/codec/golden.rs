@@ -1,4 +1,4 @@
-//! The stored bytes never change by accident, because a repeat is recognised by them.
+//! Pins the stored bytes: a change would break the recognition of repeats.
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
@@ -14,7 +14,7 @@ fn kept(codec: &impl PayloadCodec, plain: Bytes) -> Vec<u8> {
     codec.encode(&of, plain, 0).unwrap().to_vec()
 }
 
-/// A transcript as it may be: words of a small language, in an order that looks like none.
+/// A text like a transcript, from a small set of words in a pseudo-random order.
 fn transcript(messages: u32) -> Bytes {
     let words =
         ["the", "refund", "order", "of", "was", "approved", "a", "person", "tool", "said", "\\n", "{}"];
@@ -32,7 +32,7 @@ fn transcript(messages: u32) -> Bytes {
     text.into()
 }
 
-/// What is kept of a transcript: its length and its digest.
+/// Returns the length and the digest of an encoded transcript.
 fn kept_of(codec: &impl PayloadCodec, messages: u32) -> String {
     let kept = kept(codec, transcript(messages));
     format!("{} bytes {}", kept.len(), Digest::of(&kept))

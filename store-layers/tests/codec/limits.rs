@@ -1,4 +1,5 @@
-//! Whatever the capabilities allow fits. One byte more is refused by name.
+//! Payloads up to the limits in the capabilities are accepted. One byte more is refused with the field's
+//! name.
 
 use holdover_store::ids::MessageSeq;
 use holdover_store::payload::Payload;
@@ -15,13 +16,13 @@ fn memory() -> MemoryStore {
     MemoryStore::with(holdover_store_memory::SystemClock, LIMITS)
 }
 
-/// Bytes that nothing compresses.
+/// Bytes that cannot be compressed.
 fn noise(bytes: usize) -> Payload {
     let digests = (0_u64..).flat_map(|number| holdover_store::payload::Digest::of(&number.to_le_bytes()).0);
     Payload::new(digests.take(bytes).collect::<Vec<u8>>())
 }
 
-/// Fails unless it was refused for this field.
+/// Asserts that the call was refused because of this field.
 fn refused<T: std::fmt::Debug>(answer: Result<T, StoreError>, operation: &str, field: &str) {
     let error = answer.unwrap_err();
     assert_eq!((error.kind, error.operation), (StoreErrorKind::TooLarge, operation), "{error}");
@@ -79,7 +80,7 @@ async fn of_a_commit_hold_for_many_payloads() {
         refused(refusal, "commit", "its payloads");
         committed(store.commit(&fence, of(payloads, most)).await.unwrap());
     }
-    // More payloads than there is overhead set aside for: refused by name, not by luck.
+    // With more payloads than the reserved overhead covers, the refusal still names the field.
     let refusal = store.commit(&fence, of(600, most)).await;
     refused(refusal, "commit", "its payloads");
 }
@@ -96,7 +97,7 @@ async fn of_a_reason_leave_room_for_its_text() {
     assert_eq!(check, InterruptCheck::Waiting(reason(fits)));
 }
 
-/// How long a reason is as it is kept.
+/// Returns the length of an interrupt reason in encoded form.
 fn encoded_len(bytes: usize) -> usize {
     "encoded:".len() + ((bytes + 21) * 4).div_ceil(3)
 }

@@ -1,4 +1,4 @@
-//! Payloads as they are kept, and as they are read back.
+//! Tests of the codecs: payloads as they are stored, and as they are read back.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod broken;

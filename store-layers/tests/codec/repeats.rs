@@ -1,4 +1,4 @@
-//! A repeat is recognised, also when it was first written under an older key or setting.
+//! A repeat is recognised, even if the first write used an older key or setting.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ const LONG: &str = "the same words again and again, the same words again and aga
 
 type Store = Arc<dyn StateStore>;
 
-/// The same memory, written by one codec and then by another that knows the first.
+/// Stores over the same memory: one writes with the older codec, the other with a newer codec that can read
+/// the older form.
 fn pairs() -> Vec<(&'static str, Store, Store)> {
     fn pair<A: PayloadCodec, B: PayloadCodec>(
         what: &'static str,
@@ -121,7 +122,7 @@ async fn of_what_was_written_before_there_was_a_codec() {
     assert!(memory.request_interrupt(&key, soft("because")).await.unwrap().is_waiting());
     let check = store.take_interrupt(&claim.fence).await.unwrap();
     assert_eq!(check, InterruptCheck::Waiting(soft("because")));
-    // What was written since is encoded.
+    // Items written since then are encoded.
     let raw = memory.read_inbox(&key, Default::default(), 9).await.unwrap().items;
     assert!(raw[0].payload == bytes(LONG) && raw[1].payload != bytes(LONG));
 }

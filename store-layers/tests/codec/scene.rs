@@ -1,4 +1,4 @@
-//! Plain values to write.
+//! Simple values for the tests to write.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) fn new_session(name: &str) -> NewSession {
     }
 }
 
-/// An urgent message under `name`.
+/// A message under the key `name` that wakes the session at once.
 pub(crate) fn item(name: &str, text: &str) -> InboxItem {
     InboxItem {
         key: name.parse().unwrap(),

@@ -1,4 +1,4 @@
-//! The raw store holds no plain text of any field.
+//! The underlying store holds no plain text of any field.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use crate::scene::*;
 use crate::support::ring;
 
-/// What is written into each field that takes a payload. Others hold it too if they are one field.
+/// The texts written into the fields that take a payload, one for each field.
 const FIELDS: [&str; 21] = [
     "the definition",
     "the item of a creation",
@@ -105,7 +105,7 @@ async fn write_everything(store: &dyn StateStore) {
     assert_eq!(texts.next(), None, "a field that was not written");
 }
 
-/// Which of the texts lie in the files of this folder.
+/// Returns the texts that occur in the files of this folder.
 fn found_in(folder: &Path) -> Vec<&'static str> {
     let files = std::fs::read_dir(folder).unwrap();
     let contents: Vec<Vec<u8>> = files.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();

@@ -3,13 +3,13 @@
 
 use holdover_store_layers::{EncryptionKey, KeyId, Keyring};
 
-/// Key `id`: always the same bytes.
+/// Returns the key with this id, which always has the same bytes.
 pub(crate) fn key(id: u8) -> (KeyId, EncryptionKey) {
     let bytes = std::array::from_fn(|place| id ^ u8::try_from(place).unwrap().wrapping_mul(151));
     (KeyId(id.into()), EncryptionKey::new(bytes))
 }
 
-/// A ring that writes with the first of these keys and reads with all.
+/// A key ring that writes with the first of these keys and reads with all of them.
 pub(crate) fn ring<const N: usize>(ids: [u8; N]) -> Keyring {
     Keyring::new(KeyId(ids[0].into()), ids.map(key)).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Shared helpers for the store's own tests.
+//! Helpers for the store's own tests.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 mod relay;
@@ -21,24 +21,24 @@ pub(crate) use relay::Relay;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// A number that no other test of this process has.
+/// Returns a number that no other test of this process gets.
 pub(crate) fn unique() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Options for a schema of its own.
+/// Returns options for a new schema.
 pub(crate) fn options(url: &str) -> PostgresOptions {
     let schema = format!("own_{}_{}", std::process::id(), unique());
     PostgresOptions::from_url(url).unwrap().schema(&schema).unwrap().connections_max(4)
 }
 
-/// The name of that schema.
+/// Returns the name of the schema in these options.
 pub(crate) fn schema_of(options: &PostgresOptions) -> String {
     format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
 }
 
-/// SQL that makes sessions with an alarm. `select` answers for each: tenant, id, queue, format, alarm, and the id of an
-/// interrupt or null.
+/// SQL that creates sessions with an alarm. `select` returns for each session: tenant, id, queue, format,
+/// alarm, and the id of an interrupt or null.
 pub(crate) fn insert_waiting(schema: &str, select: &str) -> String {
     let more = |table: &str| {
         format!(
@@ -58,7 +58,7 @@ pub(crate) fn insert_waiting(schema: &str, select: &str) -> String {
     )
 }
 
-/// Makes a schema as version 2 left it, with the functions of two programs.
+/// SQL that creates a schema as version 2 left it, with the functions of two programs.
 pub(crate) fn as_version_2(schema: &str) -> String {
     let steps = [include_str!("../../schema/0001.sql"), include_str!("../../schema/0002.sql")];
     let mark = "CREATE TABLE holdover.mark (one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL);";
@@ -76,19 +76,19 @@ pub(crate) fn as_version_2(schema: &str) -> String {
     sql.replace("holdover.", &format!("{schema}."))
 }
 
-/// Makes a schema as version 3 left it.
+/// SQL that creates a schema as version 3 left it.
 pub(crate) fn as_version_3(schema: &str) -> String {
     let third = include_str!("../../schema/0003.sql").replace("holdover.", &format!("{schema}."));
     format!("{}; {third} UPDATE {schema}.mark SET version = 3", as_version_2(schema))
 }
 
-/// Makes a schema as version 4 left it.
+/// SQL that creates a schema as version 4 left it.
 pub(crate) fn as_version_4(schema: &str) -> String {
     let fourth = include_str!("../../schema/0004.sql").replace("holdover.", &format!("{schema}."));
     format!("{}; {fourth} UPDATE {schema}.mark SET version = 4", as_version_3(schema))
 }
 
-/// A claim of so many sessions, of whatever is due.
+/// A claim of up to `runs` due sessions from any queue.
 pub(crate) fn due(runs: usize) -> ClaimDue {
     ClaimDue {
         runs: (0..runs).map(|_| id(&format!("due-{}", unique()))).collect(),
@@ -100,7 +100,7 @@ pub(crate) fn due(runs: usize) -> ClaimDue {
     }
 }
 
-/// A way to the database behind the store's back.
+/// A connection to the database that bypasses the store.
 pub(crate) struct Admin(PgConnection);
 
 impl Admin {
@@ -113,19 +113,19 @@ impl Admin {
         run.unwrap_or_else(|error| panic!("{error}: {sql}"));
     }
 
-    /// The one number that `sql` answers.
+    /// Returns the single number that `sql` selects.
     pub(crate) async fn number(&mut self, sql: &str) -> i64 {
         let query = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).persistent(false);
         query.fetch_one(&mut self.0).await.unwrap_or_else(|error| panic!("{error}: {sql}"))
     }
 
-    /// The one text that `sql` answers.
+    /// Returns the single text that `sql` selects.
     pub(crate) async fn text(&mut self, sql: &str) -> String {
         let query = sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).persistent(false);
         query.fetch_one(&mut self.0).await.unwrap_or_else(|error| panic!("{error}: {sql}"))
     }
 
-    /// Returns when so many connections of this name wait for a lock.
+    /// Returns once exactly `connections` connections with this application name wait for a lock.
     pub(crate) async fn until_waiting(&mut self, application: &str, connections: i64) {
         let waiting = format!(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{application}' \
@@ -136,7 +136,7 @@ impl Admin {
         }
     }
 
-    /// The clock of the server, in milliseconds.
+    /// Returns the time of the server's clock, in milliseconds since 1970.
     pub(crate) async fn clock(&mut self) -> i64 {
         self.number("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint").await
     }
@@ -174,14 +174,14 @@ pub(crate) fn new_session(name: &str) -> NewSession {
     }
 }
 
-/// A session in the hands of a run.
+/// Creates a session that a run has claimed.
 pub(crate) async fn running(store: &impl StateStore, name: &str) -> Claim {
     let created = store.create_session(new_session(name)).await.unwrap();
     let CreateOutcome::Created { claim: Some(claim), .. } = created else { panic!("{created:?}") };
     *claim
 }
 
-/// A commit with something in several tables; the same number is the same commit.
+/// A commit that writes to several tables. Equal numbers give equal commits.
 pub(crate) fn commit(nth: u64) -> Commit {
     let state = NewState { format: StateFormat(1), payload: Payload::new(format!("{{\"state\":{nth}}}")) };
     Commit {

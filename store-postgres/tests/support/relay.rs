@@ -1,4 +1,4 @@
-//! Faults between a store and its server.
+//! A relay that injects faults between a store and its server.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The message of a client that asks for nothing but a sign of life, on its own.
+/// The bytes of a lone `Sync` message, with which the pool checks that a connection is alive.
 const SYNC: &[u8] = b"S\0\0\0\x04";
 
-/// Carries bytes to a server, and its answers back unless they are held.
+/// A proxy to a server. It can hold back the server's answers.
 pub(crate) struct Relay {
     address: SocketAddr,
     hold: watch::Sender<bool>,
@@ -24,7 +24,8 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// One that leads to this port. `options`: whether it passes on the options that a connection begins with.
+    /// Starts a relay to this port. `options` tells whether to pass on the `options` parameter of a
+    /// connection's startup message.
     pub(crate) async fn to(port: u16, options: bool) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let (address, hold) = (listener.local_addr().unwrap(), watch::Sender::new(false));
@@ -45,13 +46,14 @@ impl Relay {
         format!("postgres://holdover@{}/postgres?sslmode=disable", self.address)
     }
 
-    /// How often, on all connections together, a client has asked something after the server had the last word. That the
-    /// pool asks of a connection which comes back to it whether it is still there is nobody's exchange.
+    /// Returns the number of exchanges on all connections: requests that a client sends after the server was
+    /// last to speak. The pool's check of a returned connection does not count.
     pub(crate) fn exchanges(&self) -> u64 {
         self.exchanges.load(Ordering::SeqCst)
     }
 
-    /// In place of the next answer the server seems to die over what it was asked, with an error of this code.
+    /// Replaces the next answer by a `PANIC` error with this code and closes the connection, as if the server
+    /// had died.
     pub(crate) fn panic_next(&self, code: &str) {
         let fields: Vec<u8> = [("S", "PANIC"), ("V", "PANIC"), ("C", code), ("M", "it died")]
             .iter()
@@ -62,18 +64,18 @@ impl Relay {
         *self.last_words.lock().unwrap() = Some([b"E", &length.to_be_bytes()[..], &fields].concat());
     }
 
-    /// From now on answers are held.
+    /// Holds back all answers from now on.
     pub(crate) fn hold(&self) {
         self.holds.store(false, Ordering::SeqCst);
         self.hold.send_replace(true);
     }
 
-    /// Whether an answer is held.
+    /// Returns true if an answer is being held back.
     pub(crate) fn holds(&self) -> bool {
         self.holds.load(Ordering::SeqCst)
     }
 
-    /// Loses what is held, and its connections with it; what comes later goes on.
+    /// Drops the held answers and closes their connections. Later answers pass again.
     pub(crate) fn lose(&self) {
         self.hold.send_replace(false);
         self.holds.store(false, Ordering::SeqCst);
@@ -88,12 +90,12 @@ struct Gate {
 }
 
 impl Gate {
-    /// What is said in place of an answer, if that is all that is still said.
+    /// Takes the error that replaces the next answer, if there is one.
     fn last_words(&self) -> Option<Vec<u8>> {
         self.last_words.lock().unwrap().take()
     }
 
-    /// Whether an answer may pass. If not, returns when it is lost.
+    /// Returns true if an answer may pass. Otherwise waits until the answer is dropped, and returns false.
     async fn passes(&mut self) -> bool {
         if !*self.hold.borrow() {
             return true;
@@ -124,7 +126,8 @@ async fn carry(mut client: TcpStream, port: u16, options: bool, gate: Gate, exch
     }
 }
 
-/// The first message of a client: its length, the protocol, then names and values, each ended by a zero.
+/// Reads the startup message of a client: its length, the protocol, then names and values that end with a
+/// zero byte.
 async fn begin(client: &mut TcpStream, options: bool) -> std::io::Result<Vec<u8>> {
     let length = client.read_u32().await?;
     let mut message = vec![0; length as usize - 4];
@@ -139,9 +142,9 @@ async fn begin(client: &mut TcpStream, options: bool) -> std::io::Result<Vec<u8>
     Ok([&length.to_be_bytes(), protocol, &kept].concat())
 }
 
-/// What is said on one connection.
+/// The state of one connection.
 struct Talk {
-    /// Whether something was asked, and not answered yet.
+    /// True while a request waits for its answer.
     asks: AtomicBool,
     exchanges: Arc<AtomicU64>,
 }

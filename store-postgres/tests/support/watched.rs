@@ -1,11 +1,11 @@
-//! The rows that statements read, as the server logs them.
+//! The plans and page counts of statements, from the server's log.
 
 use holdover_launcher::{Launcher, Postgres};
 use holdover_store_postgres::PostgresOptions;
 
 use super::{Admin, options};
 
-/// A server that writes down how it did each statement.
+/// A server that logs the plan of each statement.
 pub(crate) struct Watched {
     pub(crate) server: Postgres,
     pub(crate) options: PostgresOptions,
@@ -28,7 +28,7 @@ impl Watched {
         Self { server, options, admin, read: 0 }
     }
 
-    /// The plans of all statements since the last time.
+    /// Returns the plans of all statements since the last call.
     pub(crate) fn plans(&mut self) -> Vec<String> {
         let log = std::fs::read_to_string(self.server.log()).unwrap();
         let new = log[self.read..].split("Query Text: ").skip(1);
@@ -38,7 +38,7 @@ impl Watched {
     }
 }
 
-/// How many pages a statement read.
+/// Returns how many pages a statement read.
 pub(crate) fn pages(plan: &str) -> u64 {
     let buffers = plan.lines().find_map(|line| line.trim().strip_prefix("Buffers: shared ")).unwrap();
     let counts = buffers.split(' ').filter_map(|count| count.split_once('='));

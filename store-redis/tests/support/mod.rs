@@ -1,4 +1,4 @@
-//! The servers of the tests of this process: one of each kind, started by the first test that asks.
+//! The servers of this process's tests: one of each kind, started by the first test that needs it.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 pub(crate) mod work;
@@ -13,22 +13,24 @@ use holdover_store::*;
 use holdover_store_redis::{RedisOptions, RedisStore};
 use uuid::Uuid;
 
-/// The server that all tests share: the one that `HOLDOVER_REDIS_URL` names, or one of our own.
+/// The URL of the server that all tests share: the one that `HOLDOVER_REDIS_URL` names, or one that the tests
+/// start.
 pub(crate) fn redis_url() -> String {
     shared::redis_url().to_owned()
 }
 
-/// The cluster that all tests share: the one that `HOLDOVER_REDIS_CLUSTER_URL` names, or one of our own.
+/// The URL of the cluster that all tests share: the one that `HOLDOVER_REDIS_CLUSTER_URL` names, or one that
+/// the tests start.
 pub(crate) fn cluster_url() -> String {
     shared::redis_cluster_url().to_owned()
 }
 
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
-/// How long anything may be waited for.
+/// The longest time that a test waits for something.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
-/// Waits until something is so.
+/// Waits until `so` returns true. Panics after `WAIT_MAX`.
 pub(crate) fn wait_until(so: impl Fn() -> bool) {
     let began = Instant::now();
     while !so() {
@@ -37,7 +39,7 @@ pub(crate) fn wait_until(so: impl Fn() -> bool) {
     }
 }
 
-/// The answer of a call once the servers answer it.
+/// Repeats a call until it succeeds or fails for good. Panics after `WAIT_MAX`.
 pub(crate) async fn answered<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let began = Instant::now();
     loop {
@@ -50,14 +52,14 @@ pub(crate) async fn answered<T>(call: impl AsyncFn() -> Result<T, StoreError>) -
     }
 }
 
-/// What `redis-cli` answers a server.
+/// Runs a command with `redis-cli` and returns its output.
 pub(crate) fn cli(url: &str, command: &[&str]) -> String {
     let output = Command::new("redis-cli").args(["-u", url]).args(command).output().expect("redis-cli");
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// How often a server was told a command.
+/// Returns how often a server has received a command.
 pub(crate) fn calls(url: &str, command: &str) -> u64 {
     let said = cli(url, &["INFO", "commandstats"]);
     let line = said.lines().find(|line| line.starts_with(&format!("cmdstat_{command}:")));
@@ -65,19 +67,19 @@ pub(crate) fn calls(url: &str, command: &str) -> u64 {
     line.and_then(calls).unwrap_or(0)
 }
 
-/// Options for a store of its own on a server.
+/// Returns options for a store with a new namespace.
 pub(crate) fn options(url: &str) -> RedisOptions {
     let namespace = format!("test:{}", Uuid::new_v4().simple());
     RedisOptions::from_url(url).expect("a URL").namespace(namespace).expect("a namespace")
 }
 
-/// Every key of the namespace that ends so.
+/// Returns all keys in the namespace that match the pattern after the partition.
 pub(crate) fn keys(url: &str, namespace: &str, pattern: &str) -> Vec<String> {
     let found = cli(url, &["--scan", "--pattern", &format!("{{{namespace}:*}}:{pattern}")]);
     found.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// The namespace of one store: the one that is new since.
+/// Opens a store in a new namespace, and returns both.
 pub(crate) async fn store_with_namespace(url: &str) -> (RedisStore, String) {
     let namespace = format!("own:{}", Uuid::new_v4().simple());
     let options = options(url).namespace(&namespace).unwrap();
@@ -141,7 +143,7 @@ pub(crate) async fn claimed(store: &RedisStore, id: &str) -> Claim {
     *claim
 }
 
-/// Creates session `id`, opens pending call `p` in it, and leaves it until that is answered.
+/// Creates session `id`, opens pending call `p` in it, and suspends it until the call is answered.
 pub(crate) async fn parked(store: &RedisStore, id: &str) {
     let claim = claimed(store, id).await;
     let open = NewPending {

@@ -1,4 +1,4 @@
-//! A session whose run delivers to itself and commits again and again, and the outcome of each write.
+//! A session whose run repeatedly delivers to itself and commits, and the outcomes of its writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -10,16 +10,17 @@ use holdover_store_redis::RedisStore;
 
 use super::said;
 
-/// What others see of a session while it is written.
+/// The state of a writer, as other tasks see it.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// A write was sent and is not answered yet.
+    /// True while a write waits for its answer.
     pub(crate) in_flight: AtomicBool,
     pub(crate) acknowledged: AtomicUsize,
-    /// Writes that were not answered, of any kind.
+    /// The number of writes with an unknown outcome, deliveries and commits.
     pub(crate) unknown: AtomicUsize,
-    /// Commits among them that were found applied, and those that were not.
+    /// The number of commits with an unknown outcome that were found applied.
     pub(crate) applied: AtomicUsize,
+    /// The number of commits with an unknown outcome that were found not applied.
     pub(crate) not_applied: AtomicUsize,
 }
 
@@ -31,8 +32,8 @@ fn pending(number: u64) -> PendingId {
     PendingId::new(format!("pending-{number}")).unwrap()
 }
 
-/// Something of every kind: a message, the state, an event, a checkpoint, a pending call in the place of the one
-/// before it, and an item of the inbox consumed.
+/// A commit with one of each kind: a message, the state, an event, a checkpoint, a pending call that replaces
+/// the one before it, and a consumed inbox item.
 fn commit(claim: &Claim, number: u64) -> Commit {
     let open = NewPending {
         id: pending(number),
@@ -55,7 +56,7 @@ fn commit(claim: &Claim, number: u64) -> Commit {
     }
 }
 
-/// How a write ended.
+/// The outcome of a write.
 enum Sent<T> {
     Answered(T),
     Unknown,
@@ -81,7 +82,7 @@ impl Seen {
     }
 }
 
-/// Writes until it is told to stop. How many commits were acknowledged.
+/// Delivers and commits until `stop` is set. Returns how many commits were acknowledged.
 pub(crate) async fn work(store: RedisStore, claim: Claim, seen: Arc<Seen>, stop: Arc<AtomicBool>) -> u64 {
     let key = &claim.fence.key;
     let mut done = 0;
@@ -93,7 +94,7 @@ pub(crate) async fn work(store: RedisStore, claim: Claim, seen: Arc<Seen>, stop:
             incarnation: None,
             payload: text(number),
         };
-        // The same until it is answered, as its owner does.
+        // Repeats the same delivery until it is answered, as its sender does.
         let delivery = loop {
             if let Sent::Answered(delivery) = seen.write(store.deliver(key, item.clone())).await {
                 break delivery;
@@ -124,7 +125,8 @@ pub(crate) async fn work(store: RedisStore, claim: Claim, seen: Arc<Seen>, stop:
     done
 }
 
-/// Whether commit `number` was applied, wholly; if not, the one before it is the newest, wholly.
+/// Returns true if commit `number` was applied as a whole. If not, asserts that the commit before it is the
+/// newest, and whole.
 async fn is_there(store: &RedisStore, key: &SessionKey, number: u64) -> bool {
     let session = loop {
         match store.load_session(key).await {
@@ -140,7 +142,7 @@ async fn is_there(store: &RedisStore, key: &SessionKey, number: u64) -> bool {
     last == number
 }
 
-/// All that `done` commits made, each once and whole, and nothing else.
+/// Asserts that the session holds what `done` commits wrote, each once and whole, and nothing else.
 pub(crate) async fn assert_kept(store: &RedisStore, key: &SessionKey, done: u64) {
     let all: Vec<String> = (1..=done).map(|number| number.to_string()).collect();
     assert_eq!(said(store, key).await, all, "messages of {key}");

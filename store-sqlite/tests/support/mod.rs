@@ -1,5 +1,4 @@
-//! Shared helpers for the tests of this crate: a store in a fresh folder, a clock that a test moves, short
-//! values.
+//! Helpers for the tests of this crate: a store in a fresh folder, a clock that tests move, and short values.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::path::{Path, PathBuf};
@@ -27,10 +26,10 @@ macro_rules! back_to_6 {
     };
 }
 
-/// What leads from the newest schema back to schema 6.
+/// SQL that turns the newest schema back into schema 6.
 pub(crate) const BACK_TO_6: &str = back_to_6!();
 
-/// What leads from the newest schema back to schema 5.
+/// SQL that turns the newest schema back into schema 5.
 pub(crate) const BACK_TO_5: &str = concat!(
     back_to_6!(),
     "DROP INDEX session_due; DROP INDEX session_turn; DROP INDEX session_due_interrupted; \
@@ -40,7 +39,7 @@ pub(crate) const BACK_TO_5: &str = concat!(
      PRAGMA user_version = 5"
 );
 
-/// A clock that stands still until it is moved.
+/// A clock that moves only when a test moves it.
 #[derive(Default)]
 pub(crate) struct HandClock(AtomicI64);
 
@@ -56,7 +55,7 @@ impl Clock for HandClock {
     }
 }
 
-/// A folder on a disk: `/tmp` may live in memory, which promises less.
+/// A folder on a disk. `/tmp` may be in memory, where the store promises less.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -80,7 +79,7 @@ impl Folder {
         SqliteStore::open(self.options()).await.unwrap()
     }
 
-    /// The file as SQL sees it, for damage and for looking behind the store.
+    /// A connection to the file that bypasses the store, to damage it or to inspect it.
     pub(crate) async fn raw(&self) -> SqliteConnection {
         sqlx::sqlite::SqliteConnectOptions::new().filename(self.file()).connect().await.unwrap()
     }
@@ -183,8 +182,8 @@ pub(crate) async fn messages(store: &SqliteStore, key: &SessionKey) -> Vec<Strin
     messages.iter().map(|m| String::from_utf8(m.payload.bytes().to_vec()).unwrap()).collect()
 }
 
-/// Lets the writes of `asked` become one group: the database is held while they are queued, behind a renewal of `gate` that
-/// waits for it in a group of its own.
+/// Makes the writes of `asked` form one group. The database is locked while they are queued, behind a renewal
+/// of `gate` that waits for the lock in a group of its own.
 pub(crate) async fn in_one_group<T>(
     store: &SqliteStore,
     file: &Path,
@@ -200,7 +199,7 @@ pub(crate) async fn in_one_group<T>(
             tokio::task::yield_now().await;
         }
         let mut asked = std::pin::pin!(asked);
-        // One poll queues all that is asked at once.
+        // One poll queues all the writes at once.
         let early = std::future::poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx))).await;
         assert!(early.is_pending(), "the database is held");
         sqlx::query("ROLLBACK").execute(&mut holder).await.unwrap();
@@ -211,15 +210,16 @@ pub(crate) async fn in_one_group<T>(
     answer
 }
 
-/// How often `words` stands in the files of the folder.
+/// Counts how often `words` occurs in the files of the folder.
 pub(crate) fn times(folder: &Folder, words: &str) -> usize {
     let files = std::fs::read_dir(folder.path()).unwrap();
     let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
     files.map(|bytes| bytes.windows(words.len()).filter(|part| *part == words.as_bytes()).count()).sum()
 }
 
-/// Lets other writes come by until nothing of `words` is left. The log is emptied after a write behind which none waits, and
-/// the next may be asked for before that is seen: so at most so many, of which one finds nobody.
+/// Makes other writes until the files no longer contain `words`; returns false if 100 writes are not enough.
+/// The store empties its log after a write with none queued behind it. The next write here may be queued
+/// before that is seen, so one write is not always enough.
 pub(crate) async fn is_erased(store: &SqliteStore, folder: &Folder, words: &str) -> bool {
     for _ in 0..100 {
         if times(folder, words) == 0 {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use holdover_core::ids::{SessionId, SessionKey, TenantId};
 use holdover_tools::{Exit, Job, LocalSandboxes, Ran, Sandbox, SandboxOptions, SandboxProvider, Walls};
 
-/// What never comes fails the test after so long.
+/// The longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder for the sandboxes of one test.
@@ -39,12 +39,12 @@ impl Ground {
         LocalSandboxes::open(&self.options()).unwrap()
     }
 
-    /// All that lies in the root.
+    /// Returns the names of everything in the root.
     pub(crate) fn left(&self) -> Vec<String> {
         left_in(&self.root())
     }
 
-    /// A program in bubblewrap's place.
+    /// Writes a program that takes bubblewrap's place.
     pub(crate) fn stand_in(&self, script: &str) -> PathBuf {
         let path = self.path().join("stand-in");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -62,7 +62,7 @@ pub(crate) fn session(id: &str) -> SessionKey {
     SessionKey::new(TenantId::new("acme").unwrap(), id.parse::<SessionId>().unwrap())
 }
 
-/// Whether sandboxes have walls on this machine.
+/// Returns true if sandboxes have walls on this machine.
 pub(crate) fn has_walls(sandboxes: &LocalSandboxes) -> bool {
     match sandboxes.walls() {
         Walls::Bubblewrap { .. } => true,
@@ -73,7 +73,7 @@ pub(crate) fn has_walls(sandboxes: &LocalSandboxes) -> bool {
     }
 }
 
-/// Runs a shell line that ends with code 0, and tells its output.
+/// Runs a shell line that must end with code 0, and returns its output.
 pub(crate) async fn prints(sandbox: &dyn Sandbox, line: &str) -> String {
     let ran = ran(sandbox, line).await;
     assert_eq!(ran.exit, Exit::Code(0), "{line}: {ran:?}");
@@ -84,15 +84,16 @@ pub(crate) async fn ran(sandbox: &dyn Sandbox, line: &str) -> Ran {
     sandbox.run(Job::shell(line)).await.unwrap()
 }
 
-/// A line that begins a process which leaves the shell's process group and never ends, and keeps `pipe` open.
+/// A shell line that starts a process outside the shell's process group. The process runs on and keeps `pipe`
+/// open.
 pub(crate) const LIVES_ON: &str = "mkfifo made away; exec 3<>made; mv made pipe; \
      setsid sh -c 'echo >away; exec sleep 1000' >/dev/null 2>/dev/null & read gone <away; rm away;";
 
-/// Sees the end of all that keeps `pipe` open in a workspace.
+/// Observes through `pipe` whether any process in a workspace still lives.
 pub(crate) struct Witness(fs::File);
 
 impl Witness {
-    /// Waits until there is such a pipe.
+    /// Waits until the workspace has the pipe, and opens it.
     pub(crate) fn of(workspace: &Path) -> Self {
         let pipe = workspace.join("pipe");
         until(|| pipe.exists().then_some(()));
@@ -100,7 +101,7 @@ impl Witness {
         Self(fs::File::options().read(true).custom_flags(at_once).open(&pipe).unwrap())
     }
 
-    /// None of them lives any more.
+    /// Waits until no process keeps the pipe open.
     pub(crate) fn saw_their_end(mut self) {
         until(|| (!self.sees_them()).then_some(()));
     }
@@ -113,7 +114,7 @@ impl Witness {
     }
 }
 
-/// Waits for something that comes.
+/// Repeats `look` until it returns a value. Panics after `PATIENCE`.
 pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What a killed process leaves behind.
+//! The processes and files that a killed process leaves behind, and their removal.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,7 +12,8 @@ use crate::ground::{Ground, LIVES_ON, Witness, left_in, session, until};
 const ROOT: &str = "HOLDOVER_TEST_SANDBOX_ROOT";
 const WALLS: &str = "HOLDOVER_TEST_SANDBOX_WALLS";
 
-/// In a process of its own: runs a command in a sandbox until it is killed.
+/// The entry point of the child process: runs a command in a sandbox until it is killed. Without the variable
+/// `ROOT`, this test does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_one_that_is_killed() {
     let Some(root) = std::env::var_os(ROOT) else { return };
@@ -23,7 +24,7 @@ async fn the_one_that_is_killed() {
     panic!("it runs until it is killed: {:?}", sandbox.run(job).await);
 }
 
-/// Has it killed with kill -9 in the middle of its command.
+/// Starts a child process and kills it in the middle of its sandbox command.
 fn kill_one(ground: &Ground, walls: bool) -> Witness {
     std::fs::create_dir_all(ground.root()).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -71,7 +72,7 @@ async fn c44_a_run_that_goes_on_with_the_turn_finds_its_files_and_no_process() {
 async fn c44_any_process_sweeps_what_a_killed_one_left() {
     let ground = Ground::new();
     let witness = kill_one(&ground, false);
-    // Its time is not over yet: as if it had been.
+    // The sandbox is not yet idle for long enough, so its lock is given an old date.
     for name in ground.left().iter().filter(|name| name.ends_with(".lock")) {
         let lock = std::fs::File::options().write(true).open(ground.root().join(name)).unwrap();
         lock.set_modified(std::time::UNIX_EPOCH).unwrap();

@@ -1,4 +1,4 @@
-//! The life of a sandbox, from boot to end.
+//! The life of a sandbox, from its boot to its removal.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ async fn c11_a_sandbox_is_booted_by_its_first_use_and_its_files_stay_until_it_is
     prints(&*first, "echo kept >note; echo temporary >$TMPDIR/note").await;
     assert_eq!(fs::read_to_string(first.workspace().join("note")).unwrap(), "kept\n");
     drop(first);
-    // Another process that uses the root is no other than this.
+    // A second handle on the root finds the same sandbox, as another process would.
     let elsewhere = ground.open();
     let again = elsewhere.enter(&session("a")).await.unwrap();
     assert!(!again.is_new());
@@ -37,7 +37,7 @@ async fn c44_what_is_freed_leaves_no_process_and_no_file() {
     let sandboxes = ground.open();
     let key = session("a");
     let sandbox = sandboxes.enter(&key).await.unwrap();
-    // Behind walls it dies with its command, in a plain folder when all is freed.
+    // Behind walls, the process dies with its command; in a plain folder, it dies when the sandbox is freed.
     ran(&*sandbox, "mkdir shut; touch shut/file; chmod 0 shut; ln -s / out").await;
     ran(&*sandbox, LIVES_ON).await;
     let mut witness = Witness::of(sandbox.workspace());
@@ -52,7 +52,7 @@ async fn c44_what_is_freed_leaves_no_process_and_no_file() {
 #[tokio::test(flavor = "multi_thread")]
 async fn c44_a_boot_that_fails_half_way_leaves_nothing() {
     let ground = Ground::new();
-    // It passes for bubblewrap when it is tried, and fails when the rooms are made.
+    // The stand-in passes the check for bubblewrap, and fails when the sandbox is booted.
     let seen = ground.path().join("seen");
     let stand_in = ground.stand_in(&format!(
         "case \"$*\" in *--bind*) ls {root} >{seen}; echo 'bwrap: no more namespaces' >&2; exit 1;; esac",
@@ -64,7 +64,7 @@ async fn c44_a_boot_that_fails_half_way_leaves_nothing() {
     assert_eq!(sandboxes.describe(), "sandbox: bubblewrap, no network");
     let Err(error) = sandboxes.enter(&session("a")).await else { panic!("it cannot be booted") };
     assert!(matches!(&error, SandboxError::Boot(why) if why.contains("no more namespaces")), "{error}");
-    // The fault was there: it was half booted.
+    // The failure came in the middle of the boot.
     assert!(fs::read_to_string(seen).unwrap().contains(".boot"));
     assert!(ground.left().is_empty(), "{:?}", ground.left());
 }
@@ -90,7 +90,7 @@ async fn c11_nobody_need_ask_for_the_sweep() {
     let ground = Ground::new();
     let sandboxes = LocalSandboxes::open(&ground.options().idle_seconds(0)).unwrap();
     drop(sandboxes.enter(&session("a")).await.unwrap());
-    // No handle is needed, either.
+    // The sweep needs no handle, either.
     drop(sandboxes);
     until(|| ground.left().is_empty().then_some(()));
 }
@@ -108,7 +108,7 @@ async fn a_workspace_that_is_to_be_kept_outlives_its_turn_and_its_processes_do_n
     let again = sandboxes.enter(&session("a")).await.unwrap();
     assert!(!again.is_new());
     assert_eq!(prints(&*again, "cat note").await, "kept");
-    // One that is not to be kept is another one.
+    // Without `keep`, the session gets another workspace.
     let other = ground.open();
     assert!(other.enter(&session("a")).await.unwrap().is_new());
 }

@@ -1,5 +1,5 @@
-//! Tests of sandboxes through the public interface. Where bubblewrap does not work (it may be missing or not
-//! permitted), they test the promise of a plain folder: that it says so.
+//! Tests of sandboxes through the public interface. On machines where bubblewrap is missing or not permitted,
+//! they check that a sandbox reports itself as a plain folder without walls.
 //!
 //! Requirements: C11, C44, C45.
 

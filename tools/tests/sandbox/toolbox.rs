@@ -1,4 +1,4 @@
-//! The tools that work in a sandbox.
+//! Tests of the tools that work in a sandbox.
 
 use std::sync::Arc;
 use std::time::Duration;

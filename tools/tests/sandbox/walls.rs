@@ -1,4 +1,4 @@
-//! What commands can see and reach.
+//! The files, processes and networks that commands in a sandbox can reach.
 
 use std::fs;
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ async fn commands_see_no_file_outside_and_write_to_none() {
     fs::write(neighbour.workspace().join("note"), "of a neighbour").unwrap();
     let read = ran(&*sandbox, &format!("cat {}", secret.display())).await;
     if !has_walls(&sandboxes) {
-        // It says that it has no walls, and it has none.
+        // The sandbox reports that it has no walls, and the command can read the file.
         assert_eq!(read.stdout, "the secret");
         return;
     }
@@ -84,7 +84,7 @@ async fn commands_see_no_process_outside() {
     assert_eq!(seen.contains(&*own), !has_walls(&sandboxes), "{seen}");
     let ours = std::process::id();
     let killed = ran(&*sandbox, &format!("kill -0 {ours}")).await;
-    // Behind walls the number may be that of the command itself, never ours.
+    // Behind walls, this number may belong to the command itself, but never to the test.
     assert!(!has_walls(&sandboxes) || ours < 100 || killed.exit != Exit::Code(0), "{killed:?}");
 }
 
@@ -128,7 +128,7 @@ fn walls_that_are_required_are_had_or_refused_and_a_plain_folder_says_that_it_is
     }
     let off = LocalSandboxes::open(&ground.options().walls(WallsPolicy::Off)).unwrap();
     assert_eq!(off.describe(), "sandbox: plain folder, no walls (walls are off)");
-    // On this machine, one or the other.
+    // The open succeeds only on a machine where bubblewrap works.
     let required = ground.options().walls(WallsPolicy::Required);
     assert_eq!(LocalSandboxes::open(&required).is_ok(), has_walls(&ground.open()));
 }

@@ -74,7 +74,7 @@ fn half_way(service: &Service) -> TcpStream {
     client
 }
 
-/// Takes as long as the service waits for a body.
+/// This test takes as long as the service waits for a body.
 #[test]
 fn a_body_that_does_not_come_is_given_up() {
     let folder = Folder::new();
