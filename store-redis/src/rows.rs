@@ -13,8 +13,8 @@ use holdover_store::rows::{
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
 use holdover_store::{
-    Capabilities, DeleteMode, DeleteOutcome, Deletion, PendingCall, PendingQuery, RetentionRule,
-    SessionQuery, SessionSummary, StoreError, Watch,
+    Capabilities, DeleteOutcome, Deletion, PendingCall, PendingQuery, RetentionRule, SessionQuery,
+    SessionSummary, StoreError, Watch,
 };
 
 use crate::apply::{self, Outcome, Plan};

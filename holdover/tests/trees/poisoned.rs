@@ -17,7 +17,7 @@ use holdover_core::store::{Answer, Layer, Layered, Request};
 use tokio::time::timeout;
 
 use crate::agent::{World, chief};
-use crate::story::{PATIENCE, patiently};
+use crate::story::{PATIENCE, goes_on, patiently};
 use crate::told::results;
 
 /// A short lease, so that a dead process is soon replaced.
@@ -146,10 +146,8 @@ async fn story(store: &Arc<dyn StateStore>, later: usize) {
 async fn rests(person: &Runtime, root: &SessionKey) -> Tree {
     loop {
         let tree = patiently(async || person.tree(root, true).await).await;
-        let goes_on = |entry: &TreeEntry| {
-            matches!(entry.session.status, SessionStatus::Active | SessionStatus::Suspended)
-                || entry.session.alarm.is_some()
-        };
+        let goes_on =
+            |TreeEntry { session, .. }: &TreeEntry| goes_on(session.status, session.alarm, person.now());
         if !tree.entries.iter().any(goes_on) {
             return tree;
         }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover::prelude::*;
+use holdover::runtime::Timestamp;
 use holdover::session::{ChildPlace, RunOutcome, Session, SessionQuery, SessionStatus, SessionSummary};
 use holdover::store::{Retry, StateStore};
+
 use holdover_core::store::{Layered, PendingKind, PendingQuery};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -138,11 +140,12 @@ impl Story {
 
     /// Waits until every session has ended; none may be left waiting.
     async fn rest(&self, person: &Runtime) {
-        let goes_on = |session: &SessionSummary| {
-            matches!(session.status, SessionStatus::Active | SessionStatus::Suspended)
-                || session.alarm.is_some_and(|at| at < person.now().after(LOOKS_AGAIN))
-        };
-        while let Some(open) = self.sessions(person).await.into_iter().find(goes_on) {
+        while let Some(open) = self
+            .sessions(person)
+            .await
+            .into_iter()
+            .find(|open| goes_on(open.status, open.alarm, person.now()))
+        {
             patiently(async || if_there(person.wait_at_most(&open.key, LOOK).await)).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -191,6 +194,12 @@ impl Story {
         let (depth, place) = place.unzip();
         Seen { depth, call: place.flatten().map(|place| place.call), session, messages, written }
     }
+}
+
+/// Returns true if a session runs, waits or is due soon. A session that was handed over only looks at its successor later.
+pub(crate) fn goes_on(status: SessionStatus, alarm: Option<Timestamp>, now: Timestamp) -> bool {
+    matches!(status, SessionStatus::Active | SessionStatus::Suspended)
+        || alarm.is_some_and(|at| at < now.after(LOOKS_AGAIN))
 }
 
 /// Returns `None` if the session does not exist any more.
