@@ -22,7 +22,7 @@ pub(crate) struct Drive {
     /// Model to use instead, as PROVIDER:NAME (openai:NAME, anthropic:NAME, scripted:FILE)
     #[arg(long, value_name = "PROVIDER:NAME", value_parser = model, display_order = 801)]
     pub(crate) model: Option<ModelRef>,
-    /// Address of the model's server to use instead, such as http://127.0.0.1:8080/v1
+    /// Address to use for the model's server instead, such as http://127.0.0.1:8080/v1
     #[arg(long, value_name = "URL", display_order = 802)]
     pub(crate) base_url: Option<String>,
 }
@@ -84,7 +84,7 @@ pub(crate) struct Run {
     /// Idempotency key: the same key starts at most one turn
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<ItemKey>,
-    /// While a turn runs: reject, enqueue, steer, interrupt or rollback [default: agent's, else refused]
+    /// Policy if a turn runs: reject, enqueue, steer, interrupt, rollback [default: agent's, else refused]
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<MessagePolicy>,
     /// Folder that the file tools see [default: the root in the agent file, else the current folder]
@@ -116,7 +116,7 @@ pub(crate) struct Send {
     pub(crate) key: Option<ItemKey>,
     #[command(flatten)]
     pub(crate) briefing: Briefing,
-    /// While a turn runs: reject, enqueue, steer, interrupt or rollback [default: agent's, else steer]
+    /// Policy if a turn runs: reject, enqueue, steer, interrupt, rollback [default: agent's, else steer]
     #[arg(long, value_name = "POLICY", conflicts_with = "instead_of")]
     pub(crate) policy: Option<MessagePolicy>,
     /// Replace the earlier message with this number; everything after it is taken back
@@ -161,7 +161,7 @@ pub(crate) struct Compact {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs the sessions of one tenant that this program made, whatever their agent: each session stores its agent. Sessions of other programs are left to those programs; a worker only ends them if somebody asked to stop them.
+Runs the sessions of one tenant that this program made, whatever their agent: each session stores its agent. Sessions of other programs are left to those programs; a worker only ends those that somebody asked to stop.
 
 On Ctrl-C or SIGTERM, the worker starts nothing new and waits for running calls (--drain). Then it leaves its sessions due, so that other workers continue them at once. A second signal ends the worker at once. Runs that are still going then, or after --grace, are dropped, and other workers take over their sessions; the exit code is 130 or 143.
 
@@ -183,7 +183,7 @@ pub(crate) struct Work {
     /// Serve all tenants
     #[arg(long, conflicts_with_all = ["until_idle", "tenant"])]
     pub(crate) all_tenants: bool,
-    /// After a stop signal: start no call (calls), finish the step (step) or finish the turn (turn)
+    /// After a stop signal: start no more calls (calls), finish the step (step) or the turn (turn)
     #[arg(long, value_name = "HOW", default_value = "calls")]
     pub(crate) drain: HowFar,
     /// Time limit for --drain; runs that are still going then are dropped
