@@ -20,7 +20,7 @@ Examples:
   holdover conformance --store redis+cluster://10.0.0.1:6379,10.0.0.2:6379 --scripts 160
   holdover conformance --filter fence --report json --out fence.json --report junit --out fence.xml")]
 pub(crate) struct Conformance {
-    /// Level to test [default: the highest that the store claims]
+    /// Highest level to test [default: the highest that the store claims]
     #[arg(long, value_name = "LEVEL", value_parser = level())]
     pub(crate) level: Option<Level>,
     /// Run only the case with this id, else the category with this name, else cases whose id contains it

@@ -25,9 +25,9 @@ Exit codes:
 Exit code 10 means that the session waits, usually for somebody's answer; 11 means that the time of --wait was over. interrupt and abort exit with 20 if the session is stopped, and with 0 if its turn had already ended.
 
 Stores:
-  sqlite:PATH                     a file, shared by processes on one machine
-  postgres://USER@HOST/DATABASE   a database, shared by many machines; ?schema=NAME [default: holdover]
-  redis://HOST:PORT/DB            a server, shared by many machines; ?namespace=NAME [default: holdover]
+  sqlite:PATH                     a file, for processes on one machine
+  postgres://USER@HOST/DATABASE   a database, for many machines; ?schema=NAME [default: holdover]
+  redis://HOST:PORT/DB            a server, for many machines; ?namespace=NAME [default: holdover]
   redis+cluster://HOST:PORT,…     a cluster, named by some of its nodes; ?namespace=NAME
   rediss://…, rediss+cluster://…  the same, over TLS
 
