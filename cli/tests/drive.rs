@@ -123,7 +123,7 @@ fn a_worker_does_what_is_left_to_it() {
     fixture.run(&["work", "--until-idle"]).ends(0).says("idle; 1 run: 1 waits for approval or an answer\n");
     let idle = fixture.run(&["work", "--until-idle"]).ends(0);
     assert!(idle.out.ends_with(": idle\n"), "{idle:#?}");
-    fixture.run(&["work", "--help"]).ends(0).says("Exit code 0 says that the worker has done its work");
+    fixture.run(&["work", "--help"]).ends(0).says("Exit code 0 means that the worker has done its work");
 }
 
 #[test]

@@ -7,20 +7,19 @@ use holdover_core::ids::{CallId, SessionId};
 
 use super::Drive;
 
-/// Which calls are decided on, and what happens then.
+/// The calls to decide on, and the way to continue.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Decide {
-    /// The session, and which of its calls (may be left out when one alone waits); or the ids of pending
-    /// calls, of any sessions (holdover sessions pending)
+    /// A session and its calls (optional if only one waits), or pending ids (holdover sessions pending)
     #[arg(required = true, value_name = "SESSION [CALL]...|PENDING")]
     pub(crate) which: Vec<String>,
-    /// Who decides; where several must approve, each is counted by this name
+    /// Name of the person who decides; if several must approve, each name counts once
     #[arg(long, visible_alias = "as", value_name = "NAME")]
     pub(crate) by: Option<String>,
-    /// Why; of a refusal the model is told
+    /// Reason for the decision; the model is told the reason of a denial
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// Leave the work to a worker (holdover work)
+    /// Leave the work to a worker (holdover work) instead of running it here
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
     #[command(flatten)]
@@ -32,8 +31,11 @@ pub(crate) struct Decide {
     override_usage = "holdover approve [OPTIONS] <SESSION> [CALL]...\n       holdover approve [OPTIONS] <PENDING>..."
 )]
 #[command(after_help = "\
-With --edit the call runs with other arguments. Arguments that do not fit the tool's schema or that a rule denies are refused before anything is stored; a gate that is a server is asked when the call is about to run, and if it denies them the exit code is 1.
-With --always its tool is not asked about again in this session, with --only where its arguments match, as those of this call must; what the policy denies stays denied. Where it is laid down who approves, each call is approved by itself.
+The ids of pending calls may belong to several sessions.
+
+With --edit, one call runs with other arguments. Arguments that do not fit the tool's schema, or that a rule denies, are refused before anything is stored. A gate server is asked when the call is about to run; if it denies the arguments, the exit code is 1.
+
+With --always, the tool needs no more approvals in this session. With --only, this applies only to calls whose arguments match; those of the approved call must match, too. A call that the policy denies stays denied. If approval terms name the approvers or require several, --always is refused and each call needs its own approval.
 
 Examples:
   holdover approve notes
@@ -45,13 +47,13 @@ Examples:
 pub(crate) struct Approve {
     #[command(flatten)]
     pub(crate) decide: Decide,
-    /// Arguments to run with instead, as JSON; - reads them from standard input, @FILE from a file
+    /// Run the call with these JSON arguments; - reads them from standard input, @FILE from a file
     #[arg(long, value_name = "JSON")]
     pub(crate) edit: Option<String>,
     /// Approve this tool for the rest of the session
     #[arg(long)]
     pub(crate) always: bool,
-    /// With --always: only calls whose argument NAME matches PATTERN, in which * stands for anything
+    /// With --always: only calls whose argument NAME matches PATTERN (* stands for any characters)
     #[arg(long, value_name = "NAME=PATTERN", requires = "always", value_parser = name_and_pattern)]
     pub(crate) only: Vec<(String, String)>,
 }
@@ -61,6 +63,8 @@ pub(crate) struct Approve {
     override_usage = "holdover deny [OPTIONS] <SESSION> [CALL]...\n       holdover deny [OPTIONS] <PENDING>..."
 )]
 #[command(after_help = "\
+The ids of pending calls may belong to several sessions.
+
 Examples:
   holdover deny notes --reason \"not today\"
   holdover deny notes c3-0 --by Ada")]
@@ -76,24 +80,23 @@ pub(crate) struct Deny {
 Examples:
   holdover answer notes \"the blue one\"
   holdover answer notes c2-0 --error \"nobody knows\"
-  holdover answer notes --image screen.png \"this is what it shows\"
+  holdover answer notes --image screen.png \"see the picture\"
   holdover answer notes - < answer.txt"
 )]
 pub(crate) struct Answer {
-    /// The session, or the id of a pending call (holdover sessions pending)
+    /// A session, or the id of a pending call (holdover sessions pending)
     #[arg(value_name = "SESSION|PENDING")]
     pub(crate) which: String,
-    /// Which call of the session (may be left out when one alone waits), and the answer; - reads it from
-    /// standard input
+    /// The call (optional if only one waits), then the answer; - reads the answer from standard input
     #[arg(required = true, num_args = 1..=2, value_names = ["CALL", "TEXT"])]
     pub(crate) words: Vec<String>,
-    /// The answer says that it could not be done
+    /// Report that the call failed; the model is told the text
     #[arg(long)]
     pub(crate) error: bool,
-    /// Show the agent this picture (PNG, JPEG, GIF, WebP; at most 1 MiB); may be said several times
+    /// Picture to show to the agent (PNG, JPEG, GIF or WebP, at most 1 MiB); may be repeated
     #[arg(long = "image", value_name = "FILE", conflicts_with = "error")]
     pub(crate) images: Vec<PathBuf>,
-    /// Leave the work to a worker (holdover work)
+    /// Leave the work to a worker (holdover work) instead of running it here
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
     #[command(flatten)]
@@ -116,19 +119,19 @@ impl Answer {
 pub(crate) struct Interrupt {
     #[command(flatten)]
     pub(crate) stop: Stop,
-    /// Stop this call alone; its siblings and the turn go on
+    /// Ask only this call to stop; the other calls and the turn continue
     #[arg(long, value_name = "CALL")]
     pub(crate) call: Option<CallId>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
-    /// Which session
+    /// The session
     pub(crate) session: SessionId,
-    /// Why
+    /// Reason for the stop
     #[arg(long, value_name = "TEXT", default_value = "asked for on the command line")]
     pub(crate) reason: String,
-    /// Do not wait until whoever runs the session has stopped
+    /// Do not wait until the session has stopped
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
 }

@@ -13,63 +13,63 @@ use super::look::status;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A fork begins as the session was there: same transcript, agent and labels. What was open stays behind. The session itself is not touched.
+A fork starts with the transcript that the session had at the checkpoint, and with its agent and labels. Calls that were open there are not continued. The session itself is not changed.
 
 Examples:
   holdover sessions checkpoints notes
   holdover sessions fork notes --at 17 --to notes-again
   holdover resume notes-again")]
 pub(crate) struct Fork {
-    /// Which session
+    /// The session to fork
     pub(crate) session: SessionId,
-    /// From this checkpoint; left out: the newest
+    /// Checkpoint to fork from (holdover sessions checkpoints) [default: the newest]
     #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint)]
     pub(crate) at: Option<CheckpointId>,
-    /// The name of the fork; left out: one is drawn
+    /// Id of the fork [default: a new id]
     #[arg(long, value_name = "ID")]
     pub(crate) to: Option<SessionId>,
-    /// With this label beside those of the session
+    /// Label to add to those of the session; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The new session begins as a fork does, with a goal. Its model writes down what of the old conversation matters for that goal; from then on it is shown those words, the goal, and what comes after. Until they exist the new session is in handoff (holdover sessions show). If none can be made its turn fails: holdover retry tries again. The session itself is not touched, also while it runs.
+The new session starts as a fork, with a goal. Its model first extracts what matters for the goal from the old conversation. From then on, the model sees the extract, the goal and later messages. Until the extract exists, the new session is in handoff (holdover sessions show). If the extract cannot be made, the turn fails; holdover retry tries again. The original session is not changed, even while it runs.
 
-GOAL may be - : it is then read from standard input.
+If GOAL is -, it is read from standard input.
 
 Examples:
   holdover sessions handoff notes --goal \"Write the release notes\"
   holdover sessions handoff notes --goal \"Write the release notes\" --to release --draft
   holdover sessions handoff notes --goal \"Translate them\" --agent translator.toml
-  holdover resume release                               works on the goal of the draft
-  holdover send release --instead-of 8 \"Write a post\"   says it otherwise")]
+  holdover resume release                               start work on the goal of the draft
+  holdover send release --instead-of 8 \"Write a post\"   replace the goal of the draft")]
 pub(crate) struct Handoff {
-    /// Which session
+    /// The session to hand over
     pub(crate) session: SessionId,
-    /// What the new session is for
+    /// Goal of the new session
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: String,
-    /// Let the agent of this file work on it; left out: that of the session
+    /// Agent file (TOML) for the new session [default: the agent of the session]
     #[arg(long, value_name = "FILE")]
     pub(crate) agent: Option<PathBuf>,
-    /// With --agent: the folder that its file tools see, instead of the one that the file names
+    /// With --agent: folder for its file tools [default: the root in its file, else the current folder]
     #[arg(long, value_name = "FOLDER", requires = "agent")]
     pub(crate) root: Option<PathBuf>,
-    /// Only prepare it: the new session waits with its goal until it is resumed or something is said to it
+    /// Only prepare the new session: it waits with its goal until it is resumed or gets a message
     #[arg(long)]
     pub(crate) draft: bool,
-    /// From this checkpoint; left out: the newest
+    /// Checkpoint to start from (holdover sessions checkpoints) [default: the newest]
     #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint)]
     pub(crate) at: Option<CheckpointId>,
-    /// The name of the new session; left out: one is drawn
+    /// Id of the new session [default: a new id]
     #[arg(long, visible_alias = "session", value_name = "ID")]
     pub(crate) to: Option<SessionId>,
-    /// Hand over at most once under this key, and find the session that was made so
+    /// Idempotency key: the same key hands over at most once, and a repeat finds that session
     #[arg(long)]
     pub(crate) key: Option<ItemKey>,
-    /// With this label beside those of the session
+    /// Label to add to those of the session; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
     #[command(flatten)]
@@ -80,30 +80,30 @@ pub(crate) struct Handoff {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The session's agent must have this sub-agent, with background = true. The child works in a session of its own, whose name is printed. When it has ended, its parent is told and begins a turn, unless --quiet-end is given: then the parent reads of it in its next turn. Here the child is run to its end, and then the turn of its parent.
+The session's agent must have this sub-agent, with background = true. The child works in a session of its own, whose id is printed. When the child ends, its parent is told and begins a turn. With --quiet-end, the parent is told in its next turn instead. This command runs the child to its end, and then that turn of the parent.
 
-What is done with a child afterwards is done with its session: holdover send, holdover sessions show, holdover abort.
+Use the child's session to work with it later: holdover send, holdover sessions show, holdover abort.
 
-TASK may be - : it is then read from standard input.
+If TASK is -, it is read from standard input.
 
 Examples:
   holdover sessions begin notes clerk \"Sort the invoices of May\"
   holdover sessions begin notes clerk \"Sort the invoices of May\" --quiet-end --detach
   holdover sessions children notes")]
 pub(crate) struct Begin {
-    /// The parent
+    /// The parent session
     pub(crate) session: SessionId,
-    /// Which of its sub-agents
+    /// The sub-agent that does the task
     pub(crate) agent: ToolName,
-    /// What the child is to do
+    /// The task of the child
     pub(crate) task: String,
-    /// Let its end wait for the next turn of its parent
+    /// Begin no turn of the parent when the child ends; tell the parent in its next turn
     #[arg(long)]
     pub(crate) quiet_end: bool,
-    /// Let it go on if its parent is aborted or deleted
+    /// Let the child continue if its parent is aborted or deleted
     #[arg(long)]
     pub(crate) detached: bool,
-    /// Begin it at most once under this key
+    /// Idempotency key: the same key begins at most one child
     #[arg(long)]
     pub(crate) key: Option<ItemKey>,
     #[command(flatten)]
@@ -114,20 +114,20 @@ pub(crate) struct Begin {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Only sessions at rest are touched, in which nothing waits: no unread message, no alarm. With --checkpoints the sessions stay, and each keeps its newest N checkpoints.
+Only sessions at rest in which nothing waits are purged: those without an unread message, an alarm or a stop request. With --checkpoints, the sessions stay, and each keeps its newest N checkpoints.
 
 Examples:
   holdover sessions purge --unchanged-for 90d
   holdover sessions purge --unchanged-for 1d --status failed --status aborted
   holdover sessions purge --unchanged-for 7d --checkpoints 1")]
 pub(crate) struct Purge {
-    /// Only sessions in which nothing has changed for so long
+    /// Only sessions that have not changed for this time
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) unchanged_for: Duration,
-    /// Only with this status
+    /// Only sessions with this status; may be repeated
     #[arg(long, value_name = "STATUS", value_parser = status(resting()))]
     pub(crate) status: Vec<SessionStatus>,
-    /// Remove checkpoints instead, but for the newest N of each session
+    /// Remove checkpoints instead of sessions, except the newest N of each session
     #[arg(long, value_name = "N")]
     pub(crate) checkpoints: Option<NonZeroU32>,
 }

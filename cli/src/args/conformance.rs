@@ -9,9 +9,9 @@ use holdover_conformance_tests::Level;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Your data is never touched. --store sqlite:PATH says where to test, not what: every case has new databases in a temporary folder beside the file PATH (inside PATH if it is a folder), so that the same file system is tested, and the folder is removed at the end. On servers every case has schemas or namespaces of its own, named by chance, and they are removed at the end, also after Ctrl-C; kill -9 leaves them. --store memory tests the reference store. The clock is moved by the cases, and payload limits are lowered to a size that a case can reach.
+Your data is never touched. --store sqlite:PATH only names the place of the test. Every case creates new databases in a temporary folder beside the file PATH (inside PATH if it is a folder), so that the same file system is tested. On a server, every case creates its own schemas or namespaces with random names. All of these are removed at the end, even after Ctrl-C; kill -9 leaves them. --store memory tests the reference store. Cases move the clock, and lower the payload limits to sizes that they can reach.
 
-The tree goes to standard output, or to standard error when a report goes to standard output. Exit codes: 0 only if every case of the asked level, and of those below it, was run and passed; 1 if not, and so always with --filter; 2 wrong use; 130 or 143 if told to stop: then there is no report.
+The tree of results goes to standard output, or to standard error if a report goes to standard output. Exit code 0 means that every case of the requested level, and of the levels below it, was run and passed. Otherwise the exit code is 1; with --filter it is never 0. Exit code 2 means wrong use. Exit code 130 or 143 means that the suite was told to stop; there is no report then.
 
 Examples:
   holdover conformance --store sqlite:holdover.db
@@ -20,28 +20,28 @@ Examples:
   holdover conformance --store redis+cluster://10.0.0.1:6379,10.0.0.2:6379 --scripts 160
   holdover conformance --filter fence --report json --out fence.json --report junit --out fence.xml")]
 pub(crate) struct Conformance {
-    /// The level to be judged; left out: the highest that the store claims
+    /// Highest level to test [default: the highest that the store claims]
     #[arg(long, value_name = "LEVEL", value_parser = level())]
     pub(crate) level: Option<Level>,
-    /// Run only the case with this id; if there is none, the category with this name; else all cases whose id contains it
+    /// Run only the case with this id, else the category with this name, else cases whose id contains it
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-    /// The order in which cases begin, and what they draw at random
+    /// Seed for the order of the cases and for their random values
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// How many random scripts each comparison with the model plays [default: 16]
+    /// Number of random scripts in each comparison with the reference model [default: 16]
     #[arg(long, value_name = "N")]
     pub(crate) scripts: Option<NonZeroU32>,
-    /// How many processes each case that kills kills [default: 40]
+    /// Number of processes that each kill case kills [default: 40]
     #[arg(long, value_name = "N")]
     pub(crate) kills: Option<NonZeroU32>,
-    /// How many cases run at once; left out: one for each processor
+    /// Number of cases that run at once [default: one per processor]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Report in this form; may be given several times, each with its --out
+    /// Write a report in this form; may be repeated, each time with its own --out
     #[arg(long, value_name = "FORM")]
     pub(crate) report: Vec<Form>,
-    /// Where the report goes, in the order of --report; left out: standard output
+    /// File for the report, in the order of --report [default: standard output]
     #[arg(long, value_name = "FILE", requires = "report")]
     pub(crate) out: Vec<PathBuf>,
 }
@@ -49,13 +49,13 @@ pub(crate) struct Conformance {
 /// A form of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// Everything, for programs
+    /// All results as JSON, for programs
     Json,
     /// JUnit XML, for build servers
     Junit,
-    /// A page without times, for a repository
+    /// A Markdown page without times, for a repository
     Md,
-    /// A badge, for shields.io
+    /// A badge for shields.io
     Badge,
 }
 

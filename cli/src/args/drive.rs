@@ -13,27 +13,27 @@ use holdover_models::ModelRef;
 
 use super::branch::label;
 
-/// How a session is driven in this process.
+/// The options for running a session in this process.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Drive {
-    /// How long a claim holds before others may try
+    /// Lease: if a run does not renew its claim for this time, others may take over the session
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = lease, display_order = 800)]
     pub(crate) lease: Duration,
-    /// The model to ask instead, as PROVIDER:NAME (openai:NAME, anthropic:NAME, scripted:FILE)
+    /// Model to use instead, as PROVIDER:NAME (openai:NAME, anthropic:NAME, scripted:FILE)
     #[arg(long, value_name = "PROVIDER:NAME", value_parser = model, display_order = 801)]
     pub(crate) model: Option<ModelRef>,
-    /// Where the model's server is instead: http://127.0.0.1:8080/v1
+    /// Address to use for the model's server instead, such as http://127.0.0.1:8080/v1
     #[arg(long, value_name = "URL", display_order = 802)]
     pub(crate) base_url: Option<String>,
 }
 
-/// Whether the work is left to a worker.
+/// The options that leave the work to a worker.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Leave {
-    /// Leave the work to a worker (holdover work)
+    /// Leave the work to a worker (holdover work) instead of running it here
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
-    /// Leave the work to a worker, and wait at most so long for how it ends
+    /// Leave the work to a worker, and wait for its outcome for at most TIME; defaults to 120s
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
     pub(crate) wait: Option<Duration>,
 }
@@ -45,50 +45,49 @@ impl Leave {
     }
 }
 
-/// How the agent is to work from a message on.
+/// The settings of the agent from a message on.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Briefing {
-    /// From this message on in this mode: plan, ask (both change nothing) or agent
+    /// Mode from this message on: plan, ask (both change nothing) or agent
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
-    /// From this message on with this system prompt instead of the agent's; empty: with the agent's again
+    /// System prompt from this message on; an empty text restores that of the agent
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
-    /// Show the agent this picture (PNG, JPEG, GIF, WebP; at most 1 MiB); may be said several times
+    /// Picture to show to the agent (PNG, JPEG, GIF or WebP, at most 1 MiB); may be repeated
     #[arg(long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-MESSAGE may be - : it is then read from standard input, as it is when left out and standard input is no terminal.
+If MESSAGE is missing or -, it is read from standard input.
 
 Examples:
   holdover run agent.toml \"Tidy up the notes\"
   git diff | holdover run reviewer.toml -
-  holdover run agent.toml --wait=2m \"Tidy up\"     a worker does it; says after 2 minutes if it still runs
+  holdover run agent.toml --wait=2m \"Tidy up\"     leave it to a worker, and wait at most 2 minutes
   holdover run agent.toml --session notes --key 2024-05-01 \"The daily round\"
   holdover run agent.toml --image plan.png \"What is wrong with this?\"
   holdover run agent.toml --model openai:qwen3 --base-url http://127.0.0.1:8080/v1 \"Hello\"")]
 pub(crate) struct Run {
     /// The agent file (TOML)
     pub(crate) agent: PathBuf,
-    /// What is said to the agent
+    /// The message to the agent
     pub(crate) message: Option<String>,
-    /// The session to say it in, created if there is none; left out: a new one
+    /// Session to use, created if it does not exist [default: that of --key, else a new one]
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<SessionId>,
-    /// A new session is listed by this label (sessions list --label)
+    /// Label of a new session (see sessions list --label); may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
     /// Idempotency key: the same key starts at most one turn
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<ItemKey>,
-    /// What becomes of it while a turn of the session runs: reject, enqueue, steer, interrupt or rollback; left out:
-    /// what the agent says, else it is refused
+    /// Policy if a turn runs: reject, enqueue, steer, interrupt, rollback [default: agent's, else refused]
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<MessagePolicy>,
-    /// The folder that the file tools see; left out: what the agent file says, else the current folder
+    /// Folder that the file tools see [default: the root in the agent file, else the current folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
     #[command(flatten)]
@@ -108,23 +107,22 @@ Examples:
   holdover send notes --instead-of 3 \"No: the invoices of May\"
   holdover send notes --note \"I ran cargo fmt by hand\"")]
 pub(crate) struct Send {
-    /// Which session
+    /// The session to send to
     pub(crate) session: SessionId,
-    /// What is said; - reads it from standard input
+    /// The message; read from standard input if it is missing or -
     pub(crate) message: Option<String>,
     /// Idempotency key: the same key is accepted at most once
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<ItemKey>,
     #[command(flatten)]
     pub(crate) briefing: Briefing,
-    /// What becomes of it while a turn runs: reject, enqueue, steer, interrupt or rollback; left out: what the agent
-    /// says, else steer
+    /// Policy if a turn runs: reject, enqueue, steer, interrupt, rollback [default: agent's, else steer]
     #[arg(long, value_name = "POLICY", conflicts_with = "instead_of")]
     pub(crate) policy: Option<MessagePolicy>,
-    /// Say it in place of this earlier message: what followed is taken back
+    /// Replace the earlier message with this number; everything after it is taken back
     #[arg(long, value_name = "MESSAGE", value_parser = message_seq)]
     pub(crate) instead_of: Option<MessageSeq>,
-    /// Only note it: nobody is woken and nothing is stopped, the model is told with whatever comes next
+    /// Only leave a note: it starts and stops nothing, and the model sees it when it next runs
     #[arg(long, conflicts_with_all = ["policy", "instead_of", "wait", "detach"])]
     pub(crate) note: bool,
     #[command(flatten)]
@@ -137,9 +135,9 @@ pub(crate) struct Send {
 #[command(after_help = "\
 Examples:
   holdover resume notes
-  holdover resume notes --detach          a worker takes it up instead")]
+  holdover resume notes --detach          leave it to a worker")]
 pub(crate) struct Again {
-    /// Which session
+    /// The session to continue
     pub(crate) session: SessionId,
     #[command(flatten)]
     pub(crate) leave: Leave,
@@ -149,13 +147,13 @@ pub(crate) struct Again {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The session's model writes the summary. It stands for what came before it as the model sees it; the messages stay as they are (holdover sessions messages). The newest turns, as many as the agent's [compaction] says, are left out. If nothing is old enough nothing is changed.
+The session's model writes the summary. From then on, the model sees the summary in place of the messages before it; the messages themselves are kept (holdover sessions messages). The newest turns are not summarised; [compaction] in the agent file sets their number. If nothing is old enough, nothing is changed.
 
 Examples:
   holdover compact notes
-  holdover sessions checkpoints notes     forks go back behind a summary, too")]
+  holdover sessions checkpoints notes     a fork can start before a summary, too")]
 pub(crate) struct Compact {
-    /// Which session
+    /// The session to summarise
     pub(crate) session: SessionId,
     #[command(flatten)]
     pub(crate) drive: Drive,
@@ -163,43 +161,42 @@ pub(crate) struct Compact {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Serves the sessions of one tenant that this program made, whatever their agent: each session carries its agent with it. Sessions of other programs are left to them.
+Runs the sessions of one tenant that this program made, whatever their agent: each session stores its agent. Sessions of other programs are left to those programs; a worker only ends those that somebody asked to stop.
 
-On Ctrl-C or SIGTERM the worker starts nothing new and waits for running calls. Then it leaves its sessions due, so that other workers go on with them at once (--drain). A second signal ends the worker at once. Runs that are still going then, or after --grace, are dropped, and other workers take their sessions over; the exit code is 130 or 143.
+On Ctrl-C or SIGTERM, the worker starts nothing new and waits for running calls (--drain). Then it leaves its sessions due, so that other workers continue them at once. A second signal ends the worker at once. Runs that are still going then, or after --grace, are dropped, and other workers take over their sessions; the exit code is 130 or 143.
 
-Exit code 0 says that the worker has done its work, with --until-idle too, however the turns ended that it ran: its last line counts them, and holdover sessions list --status failed lists sessions that failed. A turn that failed is no failure of the worker.
+Exit code 0 means that the worker has done its work, with --until-idle too. A turn that failed is not a failure of the worker. The last line counts the runs by how they ended, and holdover sessions list --status failed lists failed sessions.
 
 Examples:
   holdover work --max-running 4
   holdover work --until-idle && holdover sessions list")]
 pub(crate) struct Work {
-    /// How many sessions run at once
+    /// Maximum number of sessions that run at once
     #[arg(long, value_name = "N", default_value = "16")]
     pub(crate) max_running: NonZeroUsize,
-    /// Exit with 0 once nothing is due and no session is held by anybody, also if sessions failed or wait for somebody
+    /// Exit with 0 once no served session is due or held, even if sessions failed or wait for somebody
     #[arg(long)]
     pub(crate) until_idle: bool,
-    /// Serve this queue, too: sessions that an older version of this program left in the queue of their agent (holdover
-    /// doctor names it); may be said several times
+    /// Also serve this agent queue, left by an older version (holdover doctor names it); may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) queue: Vec<QueueLabel>,
-    /// Serve every tenant
+    /// Serve all tenants
     #[arg(long, conflicts_with_all = ["until_idle", "tenant"])]
     pub(crate) all_tenants: bool,
-    /// Where runs stop after the signal: calls = start no model call and no tool call; step, turn = finish it
+    /// After a stop signal: start no more calls (calls), finish the step (step) or the turn (turn)
     #[arg(long, value_name = "HOW", default_value = "calls")]
     pub(crate) drain: HowFar,
-    /// Time limit for that; runs that are still going are dropped
+    /// Time limit for --drain; runs that are still going then are dropped
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
     pub(crate) grace: Duration,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }
 
-/// Where runs stop after the signal.
+/// The point at which runs stop after a stop signal.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum HowFar {
-    /// Start no model call and no tool call. Wait for those that run
+    /// Start no model call and no tool call; wait for those that run
     Calls,
     /// Finish the step
     Step,

@@ -9,33 +9,33 @@ use crate::left_out::Part;
 /// The end of the top-level help.
 pub(super) const AFTER: &str = "\
 Examples:
-  holdover demo                                    see a crash and its recovery; needs no key
+  holdover demo                                    show a crash and its recovery; needs no API key
   holdover run agent.toml \"Tidy up the notes\"      start a session and run it here
-  holdover sessions pending                        who waits for an answer?
-  holdover approve 01kaw3v9x2c4q8mn                let the one call run that waits, and go on
-  holdover work                                    serve every session that is due
+  holdover sessions pending                        list the calls that wait for an answer
+  holdover approve 01kaw3v9x2c4q8mn                approve the only waiting call, and continue
+  holdover work                                    run every session that is due
 
 Exit codes:
    0  completed        20  interrupted or aborted
-   1  failed           21  it took as many steps as it may (max_turns)
-   2  wrong use        22  tokens, money or time ran out (budget_exceeded)
-  10  suspended        23  the model asked for the same again and again (loop_detected)
-  11  still running    130, 143  told to stop at once
+   1  failed           21  step limit reached (max_turns)
+   2  wrong use        22  token, cost or time limit reached (budget_exceeded)
+  10  suspended        23  the model repeated the same calls (loop_detected)
+  11  still running    130, 143  stopped at once by a signal
 
-10 says that somebody owes something, 11 that --wait was over. interrupt and abort end with 20 if the session is stopped, with 0 if its turn had ended before.
+Exit code 10 means that the session waits, usually for somebody's answer; 11 means that the time of --wait was over. interrupt and abort exit with 20 if the session is stopped, and with 0 if its turn had already ended.
 
 Stores:
-  sqlite:PATH                     a file, shared by processes of one machine
-  postgres://USER@HOST/DATABASE   a database, shared by many machines; ?schema=NAME, left out: holdover
-  redis://HOST:PORT/DB            a server, shared by many machines; ?namespace=NAME, left out: holdover
-  redis+cluster://HOST:PORT,…     a cluster, by some of its nodes; ?namespace=NAME
-  rediss://…, rediss+cluster://…  the same, spoken to by TLS
+  sqlite:PATH                     a file, for processes on one machine
+  postgres://USER@HOST/DATABASE   a database, for many machines; ?schema=NAME [default: holdover]
+  redis://HOST:PORT/DB            a server, for many machines; ?namespace=NAME [default: holdover]
+  redis+cluster://HOST:PORT,…     a cluster, named by some of its nodes; ?namespace=NAME
+  rediss://…, rediss+cluster://…  the same, over TLS
 
-HOLDOVER_KEYS names a file of the keys with which a store's payloads are encrypted. It must belong to you or to root, with mode 600 or 640 at most; docs/command-line.md says what is in it.
+HOLDOVER_KEYS names a file with the keys that encrypt a store's payloads. The file must belong to you or to root, with mode 640 or stricter; docs/command-line.md describes its contents.
 
-A password in a URL is never printed; printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names it. Command lines are no secret on most machines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
+A password in a URL is never printed. Printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names the store. On most machines, other users can see command lines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
 
-With --json each line is one object; the last one of a command that drives a session is {\"session\": …, \"outcome\": {\"kind\": …}}, its outcome null if the session was left where it is, with \"response\" {\"stop_reason\", \"reason\", \"text\", \"steps\", \"error\", \"failed_in\"} if its turn has ended, with \"duplicate\": true if its --key was used before. Instants are milliseconds since 1970-01-01T00:00:00Z.
+With --json, each line is one object. The last line of a command that runs a session is {\"session\": …, \"outcome\": {\"kind\": …}}. The outcome is null if the session was left where it is. If the turn has ended, the line also has \"response\" {\"stop_reason\", \"reason\", \"text\", \"steps\", \"error\", \"failed_in\"}. If the --key was used before, the line also has \"duplicate\": true. Instants are milliseconds since 1970-01-01T00:00:00Z.
 HOLDOVER_LOG sets what is logged to standard error: error, warn, info, debug, or a tracing filter.
 NO_COLOR turns colours off.";
 
@@ -48,7 +48,7 @@ pub(super) const INTERRUPT: &str = "\
 Examples:
   holdover interrupt notes
   holdover interrupt notes --reason \"wrong folder\" --detach
-  holdover interrupt notes --call c3-1     this call alone";
+  holdover interrupt notes --call c3-1     stop only this call";
 
 pub(super) const ABORT: &str = "\
 Examples:
@@ -58,7 +58,7 @@ pub(super) const SHOW: &str = "\
 Examples:
   holdover sessions show notes
   holdover sessions show notes --json
-  holdover sessions show notes --follow     its machine in short, whenever that changes";
+  holdover sessions show notes --follow     print each change of its state";
 
 pub(super) const MESSAGES: &str = "\
 Examples:
@@ -66,7 +66,7 @@ Examples:
   holdover sessions messages notes --json";
 
 pub(super) const CHILDREN: &str = "\
-A child works (works), waits for people (waits), has done what it was asked for (done) or has not (failed), was stopped for ever (stopped), or does not exist (gone).
+States of a child: works (it works, or is about to), waits (for people or clients), done (its last turn did its task), failed (its last turn did not), stopped (permanently), gone (it does not exist).
 
 Examples:
   holdover sessions children notes
@@ -77,7 +77,7 @@ Examples:
   holdover sessions runs notes";
 
 pub(super) const CHECKPOINTS: &str = "\
-There is one after each step, and one wherever a run parked or the turn ended.
+There is a checkpoint after each step, and wherever a run parked or the turn ended.
 
 Examples:
   holdover sessions checkpoints notes";
@@ -88,21 +88,21 @@ Examples:
   holdover sessions queue notes --json";
 
 pub(super) const HISTORY: &str = "\
-Folding these rows from the start gives the session's state: nothing else moves it. The number of a row is the reference to what the machine was after it.
+Folding these rows from the start gives the session's state; nothing else changes it. --after takes the number of a row.
 
 Examples:
   holdover sessions history notes
   holdover sessions history notes --json
-  holdover sessions history notes --after 12     what the machine was after row 12";
+  holdover sessions history notes --after 12     the machine as it was after row 12";
 
 pub(super) const REPLAY: &str = "\
-Exit code 1 if they differ, or if the rows do not fit together.
+Exit code 1 if the states differ, or if the rows do not fit together.
 
 Examples:
   holdover sessions replay notes";
 
 pub(super) const KEYS: &str = "\
-Reads all that the sessions of one tenant have, page by page, and decrypts nothing. A key with a count above 0 is in use. Remove a key when its count is 0 in every tenant. Exit code 1 if a key is in use that is not in the file that HOLDOVER_KEYS names.
+Reads all data of the sessions of one tenant, page by page, and decrypts nothing. A key with a count above 0 is in use. Remove a key only when its count is 0 in every tenant. Exit code 1 if a key in use is not in the file that HOLDOVER_KEYS names.
 
 Examples:
   holdover keys status
@@ -148,7 +148,7 @@ pub(super) fn grouped(command: Command) -> Command {
         let _ = writeln!(text, "\n{title}:");
         for name in names.iter().filter(|name| is_here(name)) {
             let about = command.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map_or_else(|| "Print help of a command".to_owned(), ToString::to_string);
+            let about = about.map_or_else(|| "Print help for a command".to_owned(), ToString::to_string);
             let _ = writeln!(text, "  {name:<12} {about}");
         }
     }

@@ -24,61 +24,61 @@ pub(crate) const LIST_LIMIT: usize = 100;
 pub(crate) enum Sessions {
     /// List sessions, newest first
     List(List),
-    /// Show how one session stands, and what it waits for
+    /// Show the state of a session, and what it waits for
     #[command(after_help = help::SHOW)]
     Show(Show),
-    /// Show a session with the children that it waits for or that work in the background, and with theirs
+    /// Show a session with the children that it waits for, its background children, and their children
     Tree(Tree),
-    /// List the children of a session that work in the background, and the newest of those that have ended
+    /// List the background children of a session: those that work, and the newest that have ended
     #[command(after_help = help::CHILDREN)]
     Children(One),
     /// Begin a child of a session in the background
     Begin(Begin),
-    /// Print the transcript
+    /// Print the transcript of a session
     #[command(after_help = help::MESSAGES)]
     Messages(One),
     /// List the runs of a session: who worked on it, when, and how each ended
     #[command(after_help = help::RUNS)]
     Runs(One),
-    /// List the calls that somebody owes an answer, soonest deadline first
+    /// List the calls that wait for an answer, soonest deadline first
     Pending(Pending),
-    /// List the messages that no turn has taken yet
+    /// List the queued messages of a session, which no turn has taken yet
     #[command(after_help = help::QUEUE)]
     Queue(One),
-    /// Take back a message that no turn has taken yet
+    /// Take back a queued message that no turn has taken yet
     Withdraw(Withdraw),
-    /// Let a message that no turn has taken yet say something else
+    /// Change the text of a queued message that no turn has taken yet
     Replace(Replace),
-    /// Print every move of a session's machine: from where, on what, to where, when
+    /// Print every move of a session's state machine, with its states, its input and its time
     #[command(after_help = help::HISTORY)]
     History(History),
-    /// Rebuild a session from its history alone, and say where its state differs
+    /// Rebuild a session from its history alone, and report where its state differs
     #[command(after_help = help::REPLAY)]
     Replay(One),
-    /// Say which sessions would not go on with this version of the program, or with an agent as its file has it now
+    /// List sessions that could not continue with this version of the program, or with an agent file
     Check(Check),
-    /// List the places from which a fork can begin, newest first
+    /// List the checkpoints of a session, where forks can begin, newest first
     #[command(after_help = help::CHECKPOINTS)]
     Checkpoints(One),
     /// Set the mode of a session from its next step on: plan, ask or agent
     Mode(ModeOf),
-    /// Begin a session as another one was at a checkpoint
+    /// Begin a new session from a checkpoint of another session
     Fork(Fork),
-    /// Begin a session that works on a goal, with what of another one matters for it
+    /// Begin a new session for a goal, with what matters for the goal from another session
     Handoff(Handoff),
-    /// Delete a session with all that belongs to it
+    /// Delete a session and everything that belongs to it
     Delete(Delete),
-    /// Delete all sessions that have rested for long, or their old checkpoints
+    /// Delete all sessions at rest that have not changed for a given time, or their old checkpoints
     Purge(Purge),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TIME is how long ago (90s, 2h, 7d), or an instant: 2024-05-01T12:00:00Z, 2024-05-01T14:00:00+02:00, 2024-05-01, or milliseconds as --json prints them. What is since holds the instant, what is before does not. A session is listed that fits all that is asked for; of several --status it has one, of several --label all.
+TIME is an age (90s, 2h, 7d) or an instant: 2024-05-01T12:00:00Z, 2024-05-01T14:00:00+02:00, 2024-05-01, or milliseconds as --json prints them. A since option includes the instant; a before option excludes it. A session is listed if it matches all options: one of several --status, and all of several --label.
 
-A fork has the label forked_from: what it was forked from.
+A fork has the label forked_from, which names its source.
 
-Where --limit ends a list, the command is printed that goes on there; with --json the last line is then {\"next\": CURSOR}. A list looks at every session of the tenant that was created in the time that is asked for, so that --created-since is what makes one short where there are very many.
+If --limit ends the list, the command that continues it is printed; with --json, the last line is then {\"next\": CURSOR}. A list reads every session of the tenant that was created in the requested time. If there are very many, --created-since shortens the search.
 
 Examples:
   holdover sessions list
@@ -87,84 +87,84 @@ Examples:
   holdover sessions list --created-since 2024-05-01 --created-before 2024-06-01
   holdover sessions list --label forked_from=notes --json")]
 pub(crate) struct List {
-    /// Only with this status
+    /// Only sessions with this status; may be repeated
     #[arg(long, value_name = "STATUS", value_parser = status(SessionStatus::ALL))]
     pub(crate) status: Vec<SessionStatus>,
-    /// Only of the agent with this name
+    /// Only sessions of the agent with this name
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Only with this label
+    /// Only sessions with this label; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
-    /// Only created then or later
+    /// Only sessions that were created at this time or later
     #[arg(long, value_name = "TIME")]
     pub(crate) created_since: Option<When>,
-    /// Only created before
+    /// Only sessions that were created before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) created_before: Option<When>,
-    /// Only with a change then or later
+    /// Only sessions that last changed at this time or later
     #[arg(long, value_name = "TIME")]
     pub(crate) changed_since: Option<When>,
-    /// Only without a change since: the last one came before
+    /// Only sessions that last changed before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) changed_before: Option<When>,
-    /// At most this many
+    /// Maximum number of sessions to list
     #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(LIST_LIMIT).unwrap_or(NonZeroUsize::MIN))]
     pub(crate) limit: NonZeroUsize,
-    /// Go on where another list ended, with the same filters
+    /// Continue at the cursor where another list with the same filters ended
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<PageCursor>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-In plan and ask the model is told of tools that are read_only and of no others: it looks, and changes nothing. Nobody is woken; the mode counts from the next step on, also of a turn that runs.
+In plan and ask, the model sees only tools that are read_only, so it changes nothing. Setting the mode does not wake the session. The mode applies from the next step on, even in a running turn.
 
 Examples:
   holdover sessions mode notes plan
-  holdover send notes \"Do it\" --mode agent     with a message")]
+  holdover send notes \"Do it\" --mode agent     set the mode with a message")]
 pub(crate) struct ModeOf {
-    /// Which session
+    /// The session
     pub(crate) session: SessionId,
-    /// Which mode
+    /// The new mode: plan, ask or agent
     pub(crate) mode: Mode,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct One {
-    /// Which session
+    /// The session
     pub(crate) session: SessionId,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Which session
+    /// The session to show
     pub(crate) session: SessionId,
-    /// Only its machine in short, and again whenever that has changed, until it rests or Ctrl-C
+    /// Print a one-line summary now and after each change, until the session rests or Ctrl-C
     #[arg(long)]
     pub(crate) follow: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A child is a session that answers a call of another session: the call of a sub-agent. The usage of a session holds that of the children whose outcomes it has. The last line adds the children that are still waited for. With --json each session is a line, and the last line is {\"usage\": ...}.
+A child is a session that answers a call of another session: the call of a sub-agent. The usage of a session includes that of the children whose outcomes it has. The last line adds the children that it still waits for. With --json, each session is one line, and the last line is {\"usage\": ...}.
 
 Examples:
   holdover sessions tree notes
   holdover sessions tree notes --all --json")]
 pub(crate) struct Tree {
-    /// Which session
+    /// The session
     pub(crate) session: SessionId,
-    /// Also the children of earlier calls
+    /// Also show the children of earlier calls
     #[arg(long)]
     pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct History {
-    /// Which session
+    /// The session
     pub(crate) session: SessionId,
-    /// Only the machine as it was after this move, as JSON
+    /// Print only the machine as it was after this move, as JSON
     #[arg(long, value_name = "MOVE")]
     pub(crate) after: Option<usize>,
 }
@@ -175,19 +175,19 @@ Examples:
   holdover sessions pending
   holdover sessions pending notes --json")]
 pub(crate) struct Pending {
-    /// Of this session alone
+    /// Only calls of this session and of the children that it waits for [default: all sessions]
     pub(crate) session: Option<SessionId>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without a file: every session, with the agent that it was created with, as this version of the program reads and builds it. With one: the sessions of the agent of that name, as if they went on with what the file says. Claims none and changes nothing. Exit code 1 if something would break.
+Without a file, checks every session with its own agent, as this version of the program reads and builds it. With a file, checks the sessions of the agent with that name, as if they continued with the agent in the file. Aborted sessions are not checked. Claims no session and changes nothing. Exit code 1 if a session could not continue.
 
 Examples:
   holdover sessions check
   holdover sessions check agent.toml --json")]
 pub(crate) struct Check {
-    /// Instead of what is stored with them: the agent in this file
+    /// Agent file to check with [default: the agents that are stored with the sessions]
     #[arg(value_name = "AGENT_FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) agent: Option<PathBuf>,
 }
@@ -198,9 +198,9 @@ Examples:
   holdover sessions queue notes
   holdover sessions withdraw notes 7")]
 pub(crate) struct Withdraw {
-    /// Which session
+    /// The session
     pub(crate) session: SessionId,
-    /// Which message: its number in the queue
+    /// Number of the message in the queue (holdover sessions queue)
     #[arg(value_parser = item)]
     pub(crate) item: InboxSeq,
 }
@@ -211,12 +211,12 @@ Examples:
   holdover sessions queue notes
   holdover sessions replace notes 7 \"The invoices of May\"")]
 pub(crate) struct Replace {
-    /// Which session
+    /// The session
     pub(crate) session: SessionId,
-    /// Which message: its number in the queue
+    /// Number of the message in the queue (holdover sessions queue)
     #[arg(value_parser = item)]
     pub(crate) item: InboxSeq,
-    /// What it says now
+    /// The new text of the message
     pub(crate) text: String,
 }
 
@@ -228,54 +228,54 @@ fn item(text: &str) -> Result<InboxSeq, String> {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It is gone at once, and for good: transcript, events, runs, what it waits for.
+Deletes everything at once and permanently: transcript, events, runs and pending calls.
 
 Examples:
   holdover sessions delete notes
-  holdover sessions delete notes --force     also while a run holds it; the run learns so")]
+  holdover sessions delete notes --force     even while a run holds it; the run then stops")]
 pub(crate) struct Delete {
-    /// Which session
+    /// The session to delete
     pub(crate) session: SessionId,
-    /// Also if a run holds it
+    /// Delete the session even if a run holds it
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-With --json each line carries its cursor; with --after it goes on after that one, without gap or repeat.
+With --json, each line has its cursor. With --after, the output continues after that cursor, without gaps or repeats.
 
 Examples:
   holdover events notes
   holdover events notes --follow --json
   holdover events notes --follow --deltas")]
 pub(crate) struct Events {
-    /// Which session
+    /// The session
     pub(crate) session: SessionId,
-    /// Only what comes after this cursor
+    /// Only events after this cursor
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<TreeCursor>,
-    /// Go on as events come, until Ctrl-C
+    /// Print new events as they come, until Ctrl-C
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Also what the model says while it says it: provisional, until its message comes
+    /// Also print model output while it is generated; it is provisional until its message comes
     #[arg(long)]
     pub(crate) deltas: bool,
-    /// Also the events of its children, and of theirs
+    /// Also print the events of its children, and of their children
     #[arg(long)]
     pub(crate) tree: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Says what the store promises, which settings weaken it, how many sessions it holds, and which of them are stuck: each with a reason and the commands that help. Changes nothing. Exit code 1 if something is stuck, or if this user cannot write the store. docs/command-line.md lists the reasons.
+Reports what the store promises, which settings weaken it, how many sessions it holds, and which of them are stuck, each with a reason and the commands that help. Changes nothing. Exit code 1 if a session is stuck, or if this user cannot write the store. docs/command-line.md lists the reasons.
 
 Examples:
   holdover doctor
   holdover doctor --store sqlite:/var/lib/clerk/sessions.db --patience 10m --json
   holdover doctor --store postgres://clerk@db.internal/clerk?schema=sessions")]
 pub(crate) struct Doctor {
-    /// How long something may be overdue before it counts as stuck
+    /// Time that something may be overdue before it counts as stuck
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = humantime::parse_duration)]
     pub(crate) patience: Duration,
 }
@@ -283,7 +283,7 @@ pub(crate) struct Doctor {
 /// The keys of a store.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Keys {
-    /// Count the payloads under each key: an old one can go once it has none
+    /// Count the payloads under each key, to find keys that are no longer used
     #[command(after_help = super::help::KEYS)]
     Status,
 }
@@ -296,13 +296,13 @@ Examples:
   holdover machine --paths 6
   holdover machine --paths --from confirming")]
 pub(crate) struct Machine {
-    /// As a Mermaid state diagram
+    /// Print a Mermaid state diagram
     #[arg(long, conflicts_with = "json")]
     pub(crate) mermaid: bool,
-    /// List every path to a state of rest, up to MOVES moves (at most 12); longer paths are cut off. Without MOVES: 5
+    /// List every path to a state of rest, cut off after MOVES moves (1 to 12); defaults to 5
     #[arg(long, value_name = "MOVES", num_args = 0..=1, default_missing_value = "5", conflicts_with = "mermaid", value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) paths: Option<u8>,
-    /// From this state; left out: idle
+    /// With --paths: the state where the paths begin [default: idle]
     #[arg(long, value_name = "STATE", requires = "paths", value_parser = state())]
     pub(crate) from: Option<StateKind>,
 }
@@ -324,7 +324,7 @@ Examples:
   holdover completions bash > ~/.local/share/bash-completion/completions/holdover
   holdover completions fish > ~/.config/fish/completions/holdover.fish")]
 pub(crate) struct Completions {
-    /// Which shell
+    /// The shell
     pub(crate) shell: Shell,
 }
 

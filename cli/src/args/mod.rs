@@ -31,9 +31,9 @@ use crate::exit::Failure;
 use crate::left_out;
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE, forms};
 
-/// Runs agents whose sessions survive.
+/// The arguments of `holdover`.
 #[derive(Debug, Parser)]
-#[command(name = "holdover", version, about = "Runs agents whose sessions survive.", after_help = help::AFTER)]
+#[command(name = "holdover", version, about = "Run agents whose sessions survive crashes and restarts", after_help = help::AFTER)]
 #[command(propagate_version = true, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -57,20 +57,20 @@ impl Cli {
     }
 }
 
-/// What every command takes.
+/// The options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
     // The help lists the kinds of stores of this build.
-    #[arg(help = format!("Where sessions are kept: {}", forms()))]
+    #[arg(help = format!("The store to open: {}", forms()))]
     #[arg(long, global = true, value_name = "URL", env = VARIABLE, hide_env_values = true, default_value = DEFAULT_STORE, display_order = 900)]
     pub(crate) store: StoreUrl,
-    /// Whose sessions
+    /// The tenant that owns the sessions
     #[arg(long, global = true, value_name = "NAME", default_value = "default", display_order = 901)]
     pub(crate) tenant: TenantId,
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long, global = true, display_order = 902)]
     pub(crate) json: bool,
-    /// Print nothing in passing: only the answer, or how it ended if there is none
+    /// Hide progress: print only the answer, or the outcome if there is no answer
     #[arg(long, short, global = true, conflicts_with = "json", display_order = 903)]
     pub(crate) quiet: bool,
 }
@@ -78,27 +78,27 @@ pub(crate) struct Common {
 /// The commands. Their order is that of their groups.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start a turn of an agent and run it here until it ends or somebody owes something
+    /// Start a turn of an agent, and run it here until it ends or waits for an answer
     Run(Run),
-    /// Say something to a session, and run it here
+    /// Send a message to a session, and run the session here
     Send(Send),
-    /// Take a session up again: a suspended, interrupted, failed or abandoned one
+    /// Resume a suspended, interrupted, failed or abandoned session
     Resume(Again),
-    /// Take up a failed or interrupted turn again, or try at once what waits to be tried again
+    /// Continue a failed or interrupted turn, or make a waiting retry happen now
     #[command(after_help = help::RETRY)]
     Retry(Again),
-    /// Summarise what is old of a session at rest, so that its model can go on
+    /// Summarise the old messages of a session at rest, so that its model can go on
     Compact(Compact),
-    /// Serve the sessions that are due, until stopped
+    /// Start a worker: run the sessions that are due, until stopped
     Work(Work),
-    /// Take tasks for agents from other programs, and work, until stopped
+    /// Take tasks for agents from other programs, and run a worker, until stopped
     #[cfg(feature = "serve")]
     Serve(Serve),
-    /// Let calls run that wait for a person, and go on
+    /// Approve calls that wait for a person, and continue the session
     Approve(Approve),
-    /// Refuse calls that wait for a person, and go on
+    /// Deny calls that wait for a person, and continue the session
     Deny(Deny),
-    /// Answer a call that waits for its result (ask_user), and go on
+    /// Answer a call that waits for its result (ask_user), and continue the session
     Answer(Answer),
     /// Stop the turn of a session; the session stays usable
     #[command(after_help = help::INTERRUPT)]
@@ -106,22 +106,22 @@ pub(crate) enum Command {
     /// Stop a session for ever
     #[command(after_help = help::ABORT)]
     Abort(Stop),
-    /// Look at sessions, fork them, hand them over, delete them
+    /// List, show, fork, hand over and delete sessions
     #[command(subcommand)]
     Sessions(Sessions),
-    /// Print the events of a session, each with the cursor to go on after it
+    /// Print the events of a session, each with the cursor to continue after it
     Events(Events),
-    /// Examine a store: what it promises, what it holds, and what is stuck in it
+    /// Check a store: its promises, its contents, and its stuck sessions
     Doctor(Doctor),
-    /// Look at the keys under which a store's payloads are encrypted
+    /// Show the keys with which a store's payloads are encrypted
     #[command(subcommand)]
     Keys(Keys),
-    /// Run the conformance suite against a store, on fresh data of its own
+    /// Run the conformance suite against a store, on new data that is separate from yours
     #[cfg(feature = "conformance")]
     Conformance(Conformance),
-    /// Play a session through approval, kill -9 and recovery, in a temporary folder
+    /// Demonstrate approval, kill -9 and recovery of a session, in a temporary folder
     Demo(Demo),
-    /// Show the machine by which every session moves
+    /// Show the state machine that every session follows
     Machine(Machine),
     /// Print a completion script for a shell
     Completions(Completions),

@@ -9,11 +9,11 @@ use super::Work;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Other programs give tasks to the agents of these files: POST /agents/NAME/tasks. Each task is a session of the tenant, which this process, or any worker on the store, runs. For a session here, an [[agent]] with url is an agent of another program.
+Other programs give tasks to the agents of these files with POST /agents/NAME/tasks. Each task is a session of the tenant; this process or any worker on the store runs it. To give tasks to an agent of another program, name its url in an [[agent]] of the agent file.
 
-Without --token-env everybody who reaches the address may give tasks; so it must then be one of this machine. On an address of this machine only requests that name it (localhost, 127.0.0.1) are answered: a proxy in front sets the header Host. An outcome is sent to addresses that begin with one of --replies-to, and to no others; the program that gave the task can ask for it in any case. With --address the agents that get tasks from here are told where to send the outcomes.
+Without --token-env, anybody who can reach the address may give tasks, so it must be an address of this machine. On such an address, only requests whose header Host names this machine (localhost, 127.0.0.1 or [::1]) are answered; a proxy in front must set the header. Outcomes are sent only to addresses that begin with a URL of --replies-to; the program that gave the task can ask for its outcome in any case. With --address, the agents that get tasks from here are told where to send the outcomes.
 
-It ends as holdover work does.
+The command stops in the same way as holdover work.
 
 Examples:
   holdover serve geologist.toml
@@ -21,18 +21,18 @@ Examples:
   holdover serve geologist.toml --replies-to https://mine.example
   holdover serve --address https://mine.example")]
 pub(crate) struct Serve {
-    /// The agent files (TOML) whose agents take tasks; none: only outcomes are taken
+    /// Agent files (TOML) whose agents take tasks; without any, only outcomes are taken
     pub(crate) agents: Vec<PathBuf>,
-    /// Where to listen for requests
+    /// Address to listen on for requests
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8420")]
     pub(crate) listen: SocketAddr,
-    /// The URL under which other programs reach this one, to send it the outcomes of tasks
+    /// URL at which other programs reach this one, to send it the outcomes of tasks
     #[arg(long, value_name = "URL")]
     pub(crate) address: Option<String>,
-    /// The environment variable with a token that callers must send; may be said several times, while one is replaced
+    /// Environment variable with a token that callers must send; may be repeated, to replace a token
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) token_env: Vec<String>,
-    /// Send outcomes to addresses that begin with this URL; may be said several times
+    /// Send outcomes to addresses that begin with this URL; may be repeated
     #[arg(long, value_name = "URL")]
     pub(crate) replies_to: Vec<String>,
     #[command(flatten)]
