@@ -88,13 +88,13 @@ struct Places {
     /// The folder for the databases. Its file system is part of the measurement.
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     folder: PathBuf,
-    /// A Postgres server to measure too, in a schema of its own.
+    /// The URL of a Postgres server. `stores`, `all` and `scaling` measure it too, in a schema of its own.
     #[arg(long, value_name = "URL", env = "HOLDOVER_POSTGRES_URL", hide_env_values = true)]
     postgres: Option<String>,
-    /// A Redis server to measure too, in a namespace of its own.
+    /// The URL of a Redis server. `stores`, `all` and `scaling` measure it too, in a namespace of its own.
     #[arg(long, value_name = "URL", env = "HOLDOVER_REDIS_URL", hide_env_values = true)]
     redis: Option<String>,
-    /// A Redis Cluster to measure too, in a namespace of its own.
+    /// The URL of a Redis Cluster. `stores`, `all` and `scaling` measure it too, in a namespace of its own.
     #[arg(long, value_name = "URL", env = "HOLDOVER_REDIS_CLUSTER_URL", hide_env_values = true)]
     redis_cluster: Option<String>,
 }

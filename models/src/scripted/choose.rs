@@ -22,7 +22,7 @@ pub(super) struct Scene<'a> {
     user: Option<&'a str>,
     /// The number of the requested answer, counted from 1 since the last user message.
     nth: usize,
-    /// The results since the last answer.
+    /// The tool results since the model's last answer or the last user message, whichever is later.
     results: Vec<&'a ToolResult>,
 }
 

@@ -26,7 +26,7 @@ pub use self::script::{Script, ScriptError};
 /// |---|---|
 /// | `when.user_contains` | the last user message contains this text |
 /// | `when.nth` | this is the n-th answer since that message, counted from 1 |
-/// | `when.result_of` | since the last answer there is a result of this tool |
+/// | `when.result_of` | since the last answer and the last user message there is a result of this tool |
 /// | `when.result_contains` | …and it contains this text |
 /// | `when.result_status` | …and its status: `done`, `error`, `denied`, `rejected_by_user`, `cancelled`, `in_doubt` |
 /// | `when.system_contains` | the system prompt contains this text |

@@ -57,8 +57,8 @@ impl Phase {
 }
 
 impl Sending {
-    /// Waits until `way_is_free`, performs [all three phases](Self::through), and returns the result and the time
-    /// that they took. If the call is told to stop before that, it is not sent.
+    /// Waits for `way_is_free`, then performs [all three phases](Self::through). Returns the result and the time that
+    /// the phases took, or `None` if the call did not act. If the call is told to stop during the wait, it is not sent.
     pub(super) async fn timed_after(mut self, way_is_free: impl Future<Output = ()>) -> Brought {
         tokio::select! {
             biased;

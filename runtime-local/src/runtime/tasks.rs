@@ -85,7 +85,8 @@ impl Runtime {
         })
     }
 
-    /// Returns the standing of a task that an agent took from another program. None if there is no such task.
+    /// Returns the standing of a task that an agent took from another program. Returns `None` if there is no such
+    /// task, or if the session that took it over no longer exists.
     ///
     /// Errors: the session of the task cannot be [read](RuntimeError::Unreadable).
     pub async fn task(

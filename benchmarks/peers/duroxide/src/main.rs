@@ -104,8 +104,9 @@ fn poll_ms(work: &Work) -> u64 {
     if work.sessions == 1 { 1 } else { 100 }
 }
 
-/// Sets every connection of the provider's pool to FULL, as in all other systems, and reads the settings back. The
-/// provider asks for `synchronous = WAL`, which SQLite takes for NORMAL: a commit would not be synced.
+/// Sets `synchronous = FULL` on every connection of the provider's pool, as in all other systems. Returns the journal
+/// mode and the `synchronous` setting, read back from one connection. By default, the provider requests
+/// `synchronous = WAL`. SQLite has no such value and uses NORMAL, which does not sync each commit.
 async fn sync_fully(store: &SqliteProvider) -> Result<(String, i64), Failure> {
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {

@@ -49,7 +49,8 @@ pub(crate) enum How {
 }
 
 impl Row {
-    /// Returns whether so many cases kill the store that it says nothing about any of them.
+    /// Returns whether more than a third of the suite's cases kill the store. So coarse a fault does not show that any
+    /// one case is needed. `cases` is the number of all cases.
     pub(crate) fn too_coarse(&self, cases: usize) -> bool {
         self.killers.len() * 3 > cases
     }

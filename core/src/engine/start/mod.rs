@@ -164,9 +164,10 @@ impl StepIterator {
         Ok(run)
     }
 
-    /// Returns the messages that must be read: those with the arguments of the open calls, or those that hooks
-    /// receive after a step. To end a session without its agent, they are needed only if the arguments of a call
-    /// were edited, because results contain edited arguments.
+    /// Returns the messages that the run must read before it begins. If a step has calls, these are the messages that
+    /// hold the arguments of its calls. Otherwise, they are the messages that hooks receive after a step. A run
+    /// without the agent reads arguments only if the arguments of a call were edited, because results contain edited
+    /// arguments.
     fn needed_messages(&self) -> Vec<MessageRange> {
         let Some(batch) = self.cx.mind.machine.state.batch() else { return self.messages_of_step() };
         let edited = batch.calls.iter().any(|call| call.arguments != batch.message);

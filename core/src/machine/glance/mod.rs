@@ -114,7 +114,9 @@ impl CallCounts {
             |holds: fn(&CallState) -> bool| batch.calls.iter().filter(|call| holds(&call.state)).count();
         Self {
             running: count(CallState::is_out),
-            blocked: count(|state| state.pending().is_some()),
+            blocked: count(|state| {
+                state.pending().is_some() || matches!(state, CallState::AwaitingEnds { .. })
+            }),
             waiting: count(|state| matches!(state, CallState::Waiting { .. })),
         }
     }

@@ -1,6 +1,7 @@
 //! Background children: the data that the machine keeps of them, and which of them end with a turn.
 
 use super::*;
+use crate::machine::glance::CallCounts;
 use crate::store::SessionStatus;
 use crate::words::background::BACKGROUND_MAX;
 use crate::words::children::Children;
@@ -183,4 +184,10 @@ fn a_task_that_a_call_did_not_give_is_forgotten_with_its_step_unless_nobody_know
         assert!(matches!(next.state, AgentState::Steering { .. }), "{:?}", next.state);
         assert_eq!(next.background[0].owes.len(), owes, "{ends:?}");
     }
+}
+
+#[test]
+fn a_call_that_waits_for_the_ends_of_children_is_counted_as_blocked() {
+    let counts = CallCounts::of(&batch(&[awaiting(), beginning(), CallState::Executing]));
+    assert_eq!(counts, CallCounts { running: 1, blocked: 1, waiting: 0 });
 }

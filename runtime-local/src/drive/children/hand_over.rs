@@ -11,7 +11,7 @@ use holdover_core::machine::Successor;
 use holdover_core::message::{Message, SignalBody};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    Checkpoint, CheckpointQuery, ForkOutcome, InboxItem, ItemKind, Labels, MessageRange, NewFork,
+    Checkpoint, CheckpointQuery, Delivery, ForkOutcome, InboxItem, ItemKind, Labels, MessageRange, NewFork,
     PageRequest, Session, StateStore, StateStoreExt, StoreError, StoredMessage, Wake,
 };
 
@@ -61,9 +61,14 @@ impl Family {
             incarnation: Some(names.incarnation),
             payload: answer!(Payload::json(&SignalBody::Resume).map_err(refused)),
         };
-        // The successor exists and owes what this session owed, so a later failure does not undo the handoff.
-        if let Err(error) = self.answered(|| self.store.deliver(&key, resume.clone())).await? {
-            tracing::warn!(session = %key, %error, "a session that took over cannot be woken");
+        match self.answered(|| self.store.deliver(&key, resume.clone())).await? {
+            // It was removed before it began.
+            Ok(Delivery::NotFound) => return Ok(Err(refused(format!("session {} is gone", key.id)))),
+            // The successor owes what this session owed, so a later failure does not undo the handoff.
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(session = %key, %error, "a session that took over cannot be woken");
+            }
         }
         self.offspring.tell_open();
         Ok(Ok(()))

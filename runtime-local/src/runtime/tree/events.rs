@@ -61,17 +61,21 @@ impl TreeMember {
 }
 
 impl Runtime {
-    /// Streams the events of a session and those of its children, as they are committed, without gaps or repeats.
+    /// Streams the events of a session and of the sessions below it, as they are committed, without gaps or repeats.
     /// Ends after the first error.
     ///
-    /// The events of each session come in their order. The events of a child come between its parent's
-    /// [`Asked`](holdover_core::event::Event::Asked) and the event that ends the call. There is one exception: if a
-    /// child was stopped and no run brings it to its end yet, its last events may come later. At most 64 children
-    /// are followed at once; the events of others come when an earlier child has ended. A child is followed until
-    /// the end of its turn that answers the call, or of its first turn in the background. A child that cannot be
-    /// read here is left out.
+    /// The events of each session come in order. If a call waits for its children, their events come between
+    /// [`Asked`](holdover_core::event::Event::Asked) and the event that ends the call. There are two exceptions:
     ///
-    /// A read that fails because the store is unavailable is repeated, except with [`Follow::Available`]. With
+    /// - The events of a background child come after [`Began`](holdover_core::event::Event::Began). No event waits
+    ///   for them.
+    /// - If a child was stopped and no run has ended it yet, its last events may come after the end of the call.
+    ///
+    /// At most 64 children are followed at once. The others are followed when an earlier child has ended. A child is
+    /// followed until the end of the turn that answers the call; a background child, until the end of its first turn.
+    /// Children that cannot be read here are left out.
+    ///
+    /// If a read fails because the store is unavailable, it is repeated, except with [`Follow::Available`]. With
     /// [`Follow::UntilParked`], the stream ends when no run holds the root or any followed child.
     pub fn tree_events(
         &self,
