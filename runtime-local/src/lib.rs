@@ -40,7 +40,7 @@ pub use runtime::{
     Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later, MessageEntry, Move, PendingEntry, PendingPage,
     QueuedMessage, Replay, Response, Retention, RunHandle, RunReport, Runtime, RuntimeOptions, Shown,
     Snapshot, Standing, Started, Tree, TreeCursor, TreeEntry, TreeMember, TreeShown, UnreadablePending,
-    agent_label, glance_of, machine_of, outcome_of,
+    agent_label, glance_of, is_due, machine_of, only_looks, outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

@@ -177,10 +177,15 @@ impl Machine {
         self.background.iter().filter(|child| !child.has_ended())
     }
 
-    /// Returns true if the session may have others at work for it: background children, or sessions that took over.
-    /// Such a session also wants a worker at rest, to look at them.
+    /// Returns true if others may work for this session: background children, or successors whose outcomes somebody
+    /// awaits. Such a session also wants a worker at rest, to look at them.
     pub fn has_others_at_work(&self) -> bool {
-        !self.successors.is_empty() || self.running_children().next().is_some()
+        self.awaited_successors().next().is_some() || self.running_children().next().is_some()
+    }
+
+    /// Returns the successors whose outcomes somebody awaits, the newest last. The way to them leads through this session.
+    pub(crate) fn awaited_successors(&self) -> impl DoubleEndedIterator<Item = &HandedTo> {
+        self.successors.iter().filter(|to| to.awaited)
     }
 
     /// Returns the usage of the session, plus the amount that is set aside for its background children.

@@ -121,6 +121,9 @@ pub struct HandedTo {
     pub call: CallId,
     /// The message that holds the arguments of the call, which include the goal.
     pub arguments: MessageSeq,
+    /// True if somebody waits for the outcome of the turn, which the successor now owes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaited: bool,
 }
 
 impl Ending {

@@ -9,7 +9,7 @@ use holdover_core::machine::{Glance, Machine};
 use holdover_core::store::{Session, SessionStatus, Watch};
 use tokio::time::sleep;
 
-use super::{Runtime, machine_of};
+use super::{Runtime, is_due, machine_of};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
@@ -72,7 +72,7 @@ impl Watched {
             let mut hint = Hint::listen(&store, Watch::Session(self.key.clone()), POLL).await;
             let session = self.runtime.existing(&self.key).await?;
             let glance = glance_of(&session)?;
-            let due = session.alarm.is_some_and(|alarm| alarm <= self.runtime.now());
+            let due = is_due(&session, self.runtime.now());
             self.over = session.status.at_rest() && session.status != SessionStatus::Active && !due;
             if self.shown.as_ref() != Some(&glance) {
                 self.shown = Some(glance.clone());

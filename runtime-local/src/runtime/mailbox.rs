@@ -10,7 +10,7 @@ use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, S
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
-use super::standing::machine_of;
+use super::standing::{is_due, machine_of};
 use super::{Deliver, Delivered, Runtime, keys};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
@@ -97,7 +97,7 @@ impl Runtime {
     /// Refuses a message for a session whose turn runs, is parked, or is about to begin.
     pub(super) fn refuse_if_busy(&self, session: &Session) -> Result<(), RuntimeError> {
         let key = || session.key.clone();
-        let due = session.alarm.is_some_and(|alarm| alarm <= self.now());
+        let due = is_due(session, self.now());
         match session.status {
             SessionStatus::Aborted => Err(RuntimeError::Aborted { key: key() }),
             SessionStatus::Idle | SessionStatus::Interrupted | SessionStatus::Failed if !due => Ok(()),

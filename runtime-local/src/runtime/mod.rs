@@ -66,7 +66,7 @@ pub use response::Response;
 pub use retention::Retention;
 pub use runs::RunReport;
 pub use snapshot::Snapshot;
-pub use standing::{Standing, machine_of, outcome_of};
+pub use standing::{Standing, is_due, machine_of, only_looks, outcome_of};
 pub use start::Started;
 pub use tree::cursor::TreeCursor;
 pub use tree::events::{TreeMember, TreeShown};

@@ -6,7 +6,7 @@ use holdover_core::payload::Payload;
 use holdover_core::store::{CasOutcome, InboxItem, ItemKind, Session, SessionStatus, StatusCas, Wake};
 
 use super::deliver::Deliver;
-use super::standing::machine_of;
+use super::standing::{is_due, machine_of};
 use super::{RunHandle, Runtime};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
@@ -47,7 +47,9 @@ impl Runtime {
                     vec![signal_item(key, signal)?]
                 }
                 (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Resume) => Vec::new(),
-                (SessionStatus::Idle, SignalBody::Resume) if session.unread > 0 || is_due(self, &session) => {
+                (SessionStatus::Idle, SignalBody::Resume)
+                    if session.unread > 0 || is_due(&session, self.now()) =>
+                {
                     Vec::new()
                 }
                 // A mode is only delivered; no turn is begun for it.
@@ -104,10 +106,6 @@ impl Runtime {
 /// Returns whether the session waits to retry a model call or a tool call.
 fn waits_to_try(session: &Session) -> Result<bool, RuntimeError> {
     Ok(machine_of(session)?.is_some_and(|machine| machine.state.waits_to_try_again()))
-}
-
-fn is_due(runtime: &Runtime, session: &Session) -> bool {
-    session.alarm.is_some_and(|alarm| alarm <= runtime.now())
 }
 
 fn signal_item(key: &SessionKey, signal: SignalBody) -> Result<InboxItem, RuntimeError> {

@@ -16,8 +16,8 @@ const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 /// The data to remove, and the sessions to remove it from. A session is left alone if it is active or suspended, or if
 /// it has an alarm, an unread item or a waiting interrupt.
 ///
-/// A session at rest has an alarm while its background children work or wait. A session that was handed over has an
-/// alarm while its successor works or waits, and for at most an hour after that.
+/// A session at rest has an alarm while its background children work or wait. A child that was handed over has an alarm
+/// while its successor works or waits, and until a worker has looked at it after that: for at most an hour, if one runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {

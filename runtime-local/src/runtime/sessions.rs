@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use holdover_core::background::ChildSignal;
-use holdover_core::ids::{InboxSeq, SessionKey, Version};
+use holdover_core::ids::{InboxSeq, Incarnation, SessionKey, Version};
 use holdover_core::machine::AgentState;
 use holdover_core::mailbox;
 use holdover_core::store::{
     DeleteMode, DeleteOutcome, Deletion, INBOX_PAGE, ItemKind, Labels, Page, Session, SessionQuery,
-    SessionStatus, SessionSummary, StoredItem,
+    SessionStatus, SessionSummary, StoreError, StoredItem,
 };
 
+use super::upgrade::cannot_be_read;
 use super::{Runtime, machine_of};
 use crate::drive::has_ended;
 use crate::error::RuntimeError;
@@ -53,12 +54,17 @@ impl Runtime {
     /// [version](RuntimeError::Changed) that the deletion names.
     pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
         for look in 1..=LOOKS_MAX {
-            let seen = self.end_before_deletion(key, deletion, look == LOOKS_MAX).await?;
-            let deletion_of_it = Deletion { expected_version: seen, ..deletion };
-            match self.host.repeated(|| self.host.store().delete_session(key, deletion_of_it)).await? {
+            let ready = match self.end_before_deletion(key, deletion, look == LOOKS_MAX).await? {
+                Found::AsItWas(session) => deletion.of(session.incarnation).at(session.version),
+                Found::Ended(life) => Deletion { expected_version: None, ..deletion.of(life) },
+                Found::Nothing => deletion,
+            };
+            match self.host.repeated(|| self.host.store().delete_session(key, ready)).await? {
                 DeleteOutcome::Deleted => return Ok(()),
-                DeleteOutcome::NotFound => return Err(RuntimeError::NotFound { key: key.clone() }),
                 DeleteOutcome::Active => break,
+                // Another life came since the session was read, and any life is meant.
+                DeleteOutcome::NotFound if ready.incarnation != deletion.incarnation => {}
+                DeleteOutcome::NotFound => return Err(RuntimeError::NotFound { key: key.clone() }),
                 DeleteOutcome::VersionConflict { expected, actual } => {
                     named_version(key, deletion, actual)?;
                     tracing::debug!(session = %key, %expected, %actual, "written before it was deleted");
@@ -69,84 +75,91 @@ impl Runtime {
     }
 
     /// Aborts a session that waits for another session or that another session waits for. With `in_any_case`, aborts
-    /// every session. Returns the version at which the session may be deleted; None if any version will do.
+    /// every session.
     async fn end_before_deletion(
         &self,
         key: &SessionKey,
         deletion: Deletion,
         in_any_case: bool,
-    ) -> Result<Option<Version>, RuntimeError> {
-        let found = match self.session(key).await {
-            Ok(found) => found,
-            Err(error) => {
+    ) -> Result<Found, RuntimeError> {
+        let found = match self.read_again(key).await {
+            Err(error) if cannot_be_read(&error) => {
                 tracing::warn!(session = %key, %error, "deleted without a look at it");
                 None
             }
+            found => found?,
         };
         let is_meant =
             |session: &Session| deletion.incarnation.is_none_or(|life| life == session.incarnation);
-        let Some(session) = found.filter(is_meant) else { return Ok(None) };
+        let Some(session) = found.filter(is_meant) else { return Ok(Found::Nothing) };
         named_version(key, deletion, session.version)?;
         let forced = deletion.mode == DeleteMode::Force;
         if !forced && session.status == SessionStatus::Active {
             return Err(RuntimeError::Running { key: key.clone() });
         }
-        if !in_any_case && !self.owes(&session).await {
-            return Ok(Some(session.version));
+        if !in_any_case && !self.owes(&session).await? {
+            return Ok(Found::AsItWas(Box::new(session)));
         }
         let ended = async {
             self.abort(key, "it is being deleted").await?;
             self.wait_at_most(key, ABORT_WITHIN).await?;
-            let there = self.session(key).await?;
+            let there = self.read_again(key).await?;
             Ok::<_, RuntimeError>(there.is_none_or(|session| session.status == SessionStatus::Aborted))
         };
         match ended.await {
-            Ok(true) => Ok(None),
+            Ok(true) => {}
             // A run may hold the session.
-            Ok(false) if !forced => Err(RuntimeError::Running { key: key.clone() }),
-            Err(error) if !forced => Err(error),
-            Ok(false) => {
-                tracing::warn!(session = %key, "deleted before its run had ended");
-                Ok(None)
-            }
-            Err(error) => {
-                tracing::warn!(session = %key, %error, "deleted before it could be ended");
-                Ok(None)
-            }
+            Ok(false) if !forced => return Err(RuntimeError::Running { key: key.clone() }),
+            Err(error) if !forced => return Err(error),
+            Ok(false) => tracing::warn!(session = %key, "deleted before its run had ended"),
+            Err(error) => tracing::warn!(session = %key, %error, "deleted before it could be ended"),
         }
+        Ok(Found::Ended(session.incarnation))
     }
 
-    /// Returns true if a caller waits for the outcome of this session and its newest successor has not ended. The
-    /// caller finds the successor only by way of this session.
-    async fn owes_by_successor(&self, session: &Session) -> bool {
+    async fn read_again(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        self.host.repeated(|| self.host.store().load_session(key)).await
+    }
+
+    /// Returns true if a caller waits for the outcome of this session and the newest session that took over from it has
+    /// not ended. The caller finds that session only by way of this one.
+    async fn owes_by_successor(&self, session: &Session) -> Result<bool, RuntimeError> {
         if !Labels::OF_CALLER.iter().any(|name| session.labels.0.contains_key(*name)) {
-            return false;
+            return Ok(false);
         }
-        match self.successor(session).await {
-            Ok(successor) => successor.is_some_and(|successor| !has_ended(&successor)),
-            Err(_) => false,
+        let mut newest = None;
+        loop {
+            match self.successor(newest.as_ref().unwrap_or(session)).await {
+                Ok(Some(next)) => newest = Some(next),
+                Ok(None) => return Ok(newest.is_some_and(|newest| !has_ended(&newest))),
+                // It may work.
+                Err(RuntimeError::Store(error)) if cannot_be_read(&error) => return Ok(true),
+                Err(error) => return Err(error),
+            }
         }
     }
 
-    /// Returns true if this session waits for another session, or another session waits for it. Returns false if the
-    /// session cannot be read.
-    async fn owes(&self, session: &Session) -> bool {
+    /// Returns true if this session waits for another session, or another session waits for it.
+    async fn owes(&self, session: &Session) -> Result<bool, RuntimeError> {
         if session.status == SessionStatus::Aborted {
-            return false;
+            return Ok(false);
         }
         if let Ok(Some(machine)) = machine_of(session) {
             let tells = matches!(&machine.state, AgentState::TearingDown { left, .. } if !left.is_told());
             let waits = !machine.children().is_empty() || machine.running_children().next().is_some();
             let owes = machine.turn.open || machine.turn.inherits;
-            let hands_over = self.owes_by_successor(session).await;
-            if tells || waits || hands_over || owes && !machine.turn.replies.is_empty() {
-                return true;
+            let answers = owes && !machine.turn.replies.is_empty();
+            if tells || waits || answers || self.owes_by_successor(session).await? {
+                return Ok(true);
             }
         }
         let mut after = Some(InboxSeq(0));
         while let Some(place) = after.filter(|_| session.unread > 0) {
-            let Ok(page) = self.host.store().read_inbox(&session.key, place, INBOX_PAGE).await else {
-                return false;
+            let read = self.host.repeated(|| self.host.store().read_inbox(&session.key, place, INBOX_PAGE));
+            let page = match read.await {
+                // The session is deleted without a look at an inbox that cannot be read.
+                Err(error) if cannot_be_read(&error) => return Ok(false),
+                page => page?,
             };
             let is_task = |item: &StoredItem| match item.kind {
                 ItemKind::Message { .. } => mailbox::said(item).reply.is_some(),
@@ -154,12 +167,22 @@ impl Runtime {
                 ItemKind::Answer { .. } | ItemKind::Other { .. } => false,
             };
             if page.items.iter().any(is_task) {
-                return true;
+                return Ok(true);
             }
             after = page.next;
         }
-        false
+        Ok(false)
     }
+}
+
+/// A session that is to be deleted.
+enum Found {
+    /// The session owes nothing at its present version.
+    AsItWas(Box<Session>),
+    /// This life of the session was aborted, or did not end in time.
+    Ended(Incarnation),
+    /// The session does not exist, or cannot be read.
+    Nothing,
 }
 
 /// Checks the version that the deletion names, if it names one.

@@ -11,6 +11,19 @@ use serde_json::json;
 use super::{PendingEntry, PendingPage, Runtime, UnreadablePending, agent_label};
 use crate::error::RuntimeError;
 
+/// Returns true if the session wants a worker now, and not only to look at others that work for it. Without a worker such
+/// a look stays due, and nobody waits for it.
+pub fn is_due(session: &Session, now: Timestamp) -> bool {
+    session.alarm.is_some_and(|alarm| alarm <= now) && !only_looks(session)
+}
+
+/// Returns true if a session at rest wants a worker only to look at others that work for it.
+pub fn only_looks(session: &Session) -> bool {
+    let rests = session.status.at_rest() && session.unread == 0 && session.interrupt.is_none();
+    let machine = if rests { machine_of(session).ok().flatten() } else { None };
+    session.alarm.is_some() && machine.is_some_and(|machine| machine.has_others_at_work())
+}
+
 /// The standing of a session, as seen from outside. Its JSON form has `session` (the id), `agent` (its
 /// [label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null), `pending`,
 /// and `unreadable` if there are any.

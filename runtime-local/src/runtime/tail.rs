@@ -17,6 +17,7 @@ use tokio::time::sleep;
 
 use super::Runtime;
 use super::events::{DeltaEntry, EventEntry, Follow, Shown};
+use super::standing::is_due;
 use crate::drive::has_ended;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
@@ -112,7 +113,7 @@ impl Tail {
 
     fn ends_with(&mut self, session: &Session) -> bool {
         let now = self.runtime.now();
-        let due = session.alarm.is_some_and(|alarm| alarm <= now);
+        let due = is_due(session, now);
         self.has_ended = has_ended(session);
         match &self.until {
             Until::Follow(Follow::Forever) => false,

@@ -25,7 +25,7 @@ pub struct Breaking {
     pub agent: String,
     /// The queue under which the session waits.
     pub queue: QueueLabel,
-    /// The status of the session. A session at rest breaks only once it gets a message.
+    /// The status of the session. A session at rest breaks only once it gets a message, or looks at its background children.
     pub status: SessionStatus,
     /// All reasons why the session would break.
     pub why: Vec<Breaks>,
@@ -157,7 +157,7 @@ impl Runtime {
 }
 
 /// Returns whether the error concerns only this session, and not the others.
-fn cannot_be_read(error: &StoreError) -> bool {
+pub(super) fn cannot_be_read(error: &StoreError) -> bool {
     matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing | StoreErrorKind::Newer)
 }
 

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Runtime;
 use super::handle::is_last_word;
-use super::standing::{machine_of, outcome_of};
+use super::standing::{is_due, machine_of, only_looks, outcome_of};
 use super::tree::runs::{Below, Ended, TreeRuns};
 use crate::drive::{Leaving, Offspring, Plan};
 use crate::error::{RuntimeError, RuntimeErrorKind};
@@ -253,18 +253,13 @@ fn is_elsewhere(session: &Session) -> Result<bool, RuntimeError> {
     Ok(batch.is_some_and(|batch| batch.calls.iter().any(is_elsewhere)))
 }
 
-/// Returns true if a session at rest is woken only to look at others that work for it.
-fn looks_at_others(session: &Session) -> Result<bool, RuntimeError> {
-    Ok(machine_of(session)?.is_some_and(|machine| machine.has_others_at_work()))
-}
-
 pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {
     match (session.status, &session.lease, session.alarm) {
         (SessionStatus::Active, Some(lease), _) if lease.ends > now => return Ok(Look::Later(lease.ends)),
         (SessionStatus::Active, _, Some(alarm)) if alarm > now => return Ok(Look::Later(alarm)),
         (SessionStatus::Active, _, _) => return Ok(Look::Due),
         (SessionStatus::Aborted, _, _) => {}
-        (_, _, Some(alarm)) if alarm <= now => return Ok(Look::Due),
+        (_, _, _) if is_due(session, now) => return Ok(Look::Due),
         (_, _, _) => {}
     }
     let outcome = outcome_of(session, now)?.unwrap_or(RunOutcome::Released);
@@ -275,7 +270,7 @@ pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeErr
             Ok(Look::Later(alarm))
         }
         // A scheduled start.
-        (SessionStatus::Idle, Some(alarm)) if !looks_at_others(session)? => Ok(Look::Later(alarm)),
+        (SessionStatus::Idle, Some(alarm)) if !only_looks(session) => Ok(Look::Later(alarm)),
         (_, _) => Ok(Look::Over(Box::new(outcome))),
     }
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdover_core::children::ChildNames;
 use holdover_core::engine::STATE_FORMAT_ALONE;
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{SessionId, SessionKey, Version};
 use holdover_core::message::ResultStatus;
 use holdover_core::store::{
-    Answer, DeleteOutcome, Deletion, Labels, Layer, Layered, OutcomeKind, Request, SessionStatus, StateStore,
-    StoreError,
+    Answer, DeleteOutcome, Deletion, Labels, Layer, Layered, OutcomeKind, Request, Retry, SessionStatus,
+    StateStore, StoreError, StoreErrorKind,
 };
 use holdover_core::tool::ToolOutput;
 use holdover_runtime_local::{Agent, Fork, Runtime, RuntimeError, SubAgent, WorkerOptions};
@@ -217,6 +217,73 @@ async fn a_deletion_at_a_version_is_refused_once_the_session_was_written() {
     assert_eq!(status(&runtime, &parent).await, None);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_session_created_again_before_the_deletion_is_looked_at_before_it_is_deleted() {
+    let (agent, held) = (family(), Held::default());
+    let inner = store();
+    let runtime = runtime(&Layered::new(inner.clone(), held.clone()), &agent);
+    let again = || say(&agent, "go").in_session(SessionId::new("again").unwrap());
+    let parent = runtime.start(again()).await.unwrap().key;
+    let deleting = tokio::spawn({
+        let (runtime, parent) = (runtime.clone(), parent.clone());
+        async move { runtime.delete(&parent, Deletion::UNLESS_ACTIVE).await }
+    });
+    held.0.has_come.notified().await;
+    inner.delete_session(&parent, Deletion::FORCE).await.unwrap();
+    runtime.start(again()).await.unwrap();
+    runtime.wait(&parent).await.unwrap();
+    let child = runtime.tree(&parent, false).await.unwrap().entries[1].session.key.clone();
+    held.0.goes_on.notify_one();
+    deleting.await.unwrap().unwrap();
+    assert_eq!(status(&runtime, &parent).await, None);
+    assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
+}
+
+/// Fails reads of sessions: so many of them for now, or all of them for good.
+#[derive(Clone, Default)]
+struct Blind {
+    for_now: Arc<AtomicU32>,
+    for_good: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl Layer for Blind {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        if !matches!(request, Request::Load(..)) {
+            return request.perform(&store).await;
+        }
+        let fails = self.for_now.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if fails.is_ok() {
+            let error = StoreError::new(StoreErrorKind::Unavailable, "load_session", "not now");
+            return Err(error.retry(Retry::Later));
+        }
+        if self.for_good.load(Ordering::SeqCst) {
+            return Err(StoreError::new(StoreErrorKind::Corrupt, "load_session", "torn"));
+        }
+        request.perform(&store).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_fails_neither_deletes_another_version_nor_overlooks_children() {
+    let (agent, blind) = (family(), Blind::default());
+    let runtime = runtime(&Layered::new(store(), blind.clone()), &agent);
+    let (parent, child) = waiting(&runtime, &agent).await;
+    let seen = runtime.session(&parent).await.unwrap().unwrap().version;
+    let older = Deletion::FORCE.at(Version(seen.0 - 1));
+    for (for_now, for_good) in [(1, false), (0, true)] {
+        blind.for_now.store(for_now, Ordering::SeqCst);
+        blind.for_good.store(for_good, Ordering::SeqCst);
+        let refused = runtime.delete(&parent, older).await.unwrap_err();
+        assert!(matches!(refused, RuntimeError::Changed { .. }), "{refused}");
+    }
+    blind.for_good.store(false, Ordering::SeqCst);
+    blind.for_now.store(1, Ordering::SeqCst);
+    runtime.delete(&parent, Deletion::UNLESS_ACTIVE).await.unwrap();
+    assert_eq!(blind.for_now.load(Ordering::SeqCst), 0);
+    assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
+}
+
 /// A layer that makes and counts conflicts: each deletion at a version fails, as if the session had just been written.
 #[derive(Clone, Default)]
 struct Busy(Arc<AtomicU32>);
@@ -242,7 +309,7 @@ async fn a_session_that_is_written_all_the_time_is_stopped_before_it_is_deleted(
     let parent = runtime.start(say(&agent, "go")).await.unwrap().key;
     runtime.delete(&parent, Deletion::FORCE).await.unwrap();
     assert_eq!(status(&runtime, &parent).await, None);
-    assert!(busy.0.load(Ordering::SeqCst) > 2, "it was looked at again");
+    assert_eq!(busy.0.load(Ordering::SeqCst), 7, "the eighth time it was stopped");
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use holdover_core::agent::Limits;
 use holdover_core::hook::{BeforeSubAgent, Hook, HookError, HookPoint, SubAgentAsked};
 use holdover_core::ids::SessionKey;
 use holdover_core::message::{Message, ResultStatus};
-use holdover_core::store::{Deletion, PendingKind, SessionStatus, StateStore};
+use holdover_core::store::{Deletion, PendingKind, SessionStatus, StateStore, Wake};
 use holdover_runtime_local::{
     Agent, AgentBuilder, Approval, ChildStanding, Deliver, Retention, Runtime, SubAgent, WorkerOptions,
 };
@@ -131,10 +131,13 @@ async fn h26_the_old_child_is_kept_while_its_successor_works_and_no_longer() {
     let asked = runtime.pending(&parent).await.unwrap();
     let asked = asked.iter().find(|entry| entry.call.kind == PendingKind::Approval).unwrap();
     runtime.approve(&parent, asked.id(), "ann").await.unwrap();
-    tokio::time::sleep(Duration::from_hours(2)).await;
+    tokio::time::sleep(LATER).await;
     assert_eq!(tool_results(&runtime, &parent).await[0].status, ResultStatus::Done);
+    // A note that nobody has to read is no work.
+    runtime.deliver(&heir, Deliver::message_that("a note", Wake::Quiet)).await.unwrap();
+    tokio::time::sleep(Duration::from_hours(2)).await;
     assert_eq!((epoch().await, runtime.session(&child).await.unwrap().unwrap().alarm), (before + 4, None));
-    assert_eq!(runtime.purge(&all).await.unwrap().sessions, 3);
+    assert_eq!(runtime.purge(&all).await.unwrap().sessions, 2, "all but the one with a note");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use holdover_core::agent::Limits;
 use holdover_core::store::{Deletion, OutcomeKind, SessionStatus, StateStore};
 use holdover_core::tool::ToolOutput;
-use holdover_runtime_local::{Agent, ChildStanding, Retention, SubAgent, WorkerOptions};
+use holdover_runtime_local::{Agent, ChildStanding, Retention, SubAgent, WorkerOptions, is_due, only_looks};
 
 use crate::background::{child_of, is_child, status};
 use crate::bench::{agent, asking_for, completes, runtime, say, store, transcript, worker};
@@ -117,4 +117,12 @@ async fn nobody_waits_for_a_session_that_only_looks_for_its_children() {
     let before = tokio::time::Instant::now();
     assert_eq!(runtime.wait(&parent).await.unwrap().kind(), OutcomeKind::Completed);
     assert!(before.elapsed() < LATER, "{:?}", before.elapsed());
+
+    // Without a worker the look is overdue, and that is no work either.
+    tokio::time::sleep(2 * HOUR).await;
+    let rests = runtime.session(&parent).await.unwrap().unwrap();
+    assert!(rests.alarm.is_some_and(|at| at < runtime.now()), "{rests:?}");
+    assert!(only_looks(&rests) && !is_due(&rests, runtime.now()));
+    let outcome = runtime.wait_at_most(&parent, LATER).await.unwrap();
+    assert_eq!(outcome.map(|outcome| outcome.kind()), Some(OutcomeKind::Completed));
 }

@@ -8,7 +8,7 @@ use holdover_core::machine::Ending;
 use holdover_core::payload::Encoding;
 use holdover_core::store::{PendingCall, Session, SessionStatus};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::outcome_of;
+use holdover_runtime_local::{only_looks, outcome_of};
 
 use crate::print::{instant, one_line};
 use crate::source::Maker;
@@ -228,7 +228,8 @@ fn expired(case: &Case<'_>) -> Option<Stuck> {
 
 /// Checks for a session that is due, but that no worker takes.
 fn overdue(case: &Case<'_>) -> Option<Stuck> {
-    let alarm = case.session.alarm.filter(|alarm| *alarm <= case.patient)?;
+    // What works for a session at rest is reported by itself.
+    let alarm = case.session.alarm.filter(|alarm| *alarm <= case.patient && !only_looks(case.session))?;
     let at = instant(alarm);
     let detail = format!("it is due since {at} and nobody takes it; {}", is_running(case.maker));
     let mut help = taken_up(case.maker);

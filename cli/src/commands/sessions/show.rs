@@ -6,7 +6,7 @@ use holdover_core::machine::Glance;
 use holdover_core::machine::glance::{CallCounts, Interaction};
 use holdover_core::phrases;
 use holdover_core::store::{RunRecord, Session};
-use holdover_runtime_local::{RunReport, agent_label, glance_of, machine_of, outcome_of};
+use holdover_runtime_local::{RunReport, agent_label, glance_of, machine_of, only_looks, outcome_of};
 use serde_json::{Value, json};
 
 use super::runs::all_runs;
@@ -70,8 +70,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         row("held by", &format!("{} until {} ({ends})", lease.worker, instant(lease.ends)));
     }
     if let Some(alarm) = session.alarm {
-        let others = machine_of(&session)?.is_some_and(|machine| machine.has_others_at_work());
-        let is_look = others && session.status.at_rest() && alarm > now;
+        let is_look = only_looks(&session);
         row(
             if is_look { "next look" } else { "due" },
             &format!("{} ({})", instant(alarm), in_time(now, alarm)),

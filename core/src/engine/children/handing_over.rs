@@ -48,6 +48,7 @@ impl ChildrenHandler<'_> {
             pending,
             call: call.id.clone(),
             arguments: call.arguments,
+            awaited: !self.cx.mind.machine.turn.replies.is_empty(),
         })
     }
 

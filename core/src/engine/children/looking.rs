@@ -4,11 +4,11 @@
 //! Time is divided into hours. They begin at a different minute for each session. A session that waits for children, or
 //! that rests while its background children run, wants a worker at the beginning of each hour. The first run in an hour
 //! looks for the children, whatever woke it. A run that takes over from a dead run also looks, because that run may
-//! have died while it looked.
+//! have died while it looked. At rest, each run looks that begins later than an hour after the last turn.
 //!
-//! A session that was handed over looks for its successor in the same way, until the successor rests. A session with an
-//! alarm is not purged. A session at rest is therefore kept while its background children or its successor work: they
-//! are found by way of this session.
+//! A session that was handed over looks for its successor in the same way, until the successor rests, if somebody waits
+//! for the outcome. A session with an alarm is not purged. A session at rest is therefore kept while its background
+//! children or that successor work: they are found by way of this session.
 //!
 //! Agents of other programs are looked for at shorter intervals. The first interval is
 //! [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms). The interval grows with the time that the
@@ -38,7 +38,9 @@ const LOOKS_IN_WAIT: u32 = 8;
 
 /// Returns true if a run that begins at `now` looks for the children. The run before it began at `before`.
 pub(crate) fn looks_again(fence: &Fence, batch: Option<&Batch>, before: Timestamp, now: Timestamp) -> bool {
-    next_look(fence, look_every(batch, before), before) <= now
+    // Intervals of calls that began differently need not begin together.
+    let every = look_every(batch, before).min(look_every(batch, now));
+    next_look(fence, every, before) <= now
 }
 
 /// Returns the time between two looks at the children of a step, as it stands at the instant `at`.
@@ -57,7 +59,7 @@ fn look_every(batch: Option<&Batch>, at: Timestamp) -> Duration {
 /// look.
 fn longer(first: Duration, waited: Duration) -> Duration {
     let most = (waited / LOOKS_IN_WAIT).min(LOOK_EVERY);
-    let mut every = first;
+    let mut every = first.min(LOOK_EVERY);
     while every * 2 <= most {
         every *= 2;
     }
@@ -84,25 +86,26 @@ impl ChildrenHandler<'_> {
         let batch = self.cx.mind.machine.state.batch();
         let waits = batch.into_iter().flat_map(|batch| &batch.calls).filter_map(|call| self.unanswered(call));
         let children: Vec<Unanswered> = waits.chain(self.unended()).collect();
-        let successors: Vec<PendingId> = match self.successor() {
-            Some(_) => self.cx.mind.machine.successors.iter().map(|to| to.pending.clone()).collect(),
+        let newest = self.successor().cloned();
+        let successors: Vec<PendingId> = match &newest {
+            Some(_) => self.cx.mind.machine.awaited_successors().map(|to| to.pending.clone()).collect(),
             None => Vec::new(),
         };
         if children.is_empty() && successors.is_empty() {
             return false;
         }
         let id = self.cx.output.next_id();
-        self.cx.out.looking = Some(id);
+        self.cx.out.looking = Some((id, newest));
         self.cx.output.push(Action::FindChildren { id, children, successors });
         true
     }
 
-    /// Returns the newest successor of a session at rest. None if there is none, or if all successors are known to
-    /// rest.
+    /// Returns the newest successor of a session at rest whose outcome somebody awaits. Returns `None` if there is none, or
+    /// if all such successors are known to rest.
     fn successor(&self) -> Option<&PendingId> {
         let machine = &self.cx.mind.machine;
         let rests = matches!(machine.state, AgentState::Idle | AgentState::Done { .. });
-        let newest = machine.successors.last().filter(|_| rests).map(|to| &to.pending);
+        let newest = machine.awaited_successors().next_back().filter(|_| rests).map(|to| &to.pending);
         let resting = match &self.cx.run.look {
             Look::Done { resting } => resting.as_ref(),
             Look::NotDue | Look::Due => None,
@@ -153,9 +156,8 @@ impl ChildrenHandler<'_> {
 
     /// Takes the reply to a look. The children that are gone have been answered for.
     pub(crate) fn on_found(&mut self, id: ActionId, successors_rest: bool) {
-        if self.cx.out.looking.take_if(|looking| *looking == id).is_some() {
-            let resting = self.successor().filter(|_| successors_rest).cloned();
-            self.cx.run.look = Look::Done { resting };
+        if let Some((_, newest)) = self.cx.out.looking.take_if(|(looking, _)| *looking == id) {
+            self.cx.run.look = Look::Done { resting: newest.filter(|_| successors_rest) };
             self.cx.out.news.hear();
         }
     }

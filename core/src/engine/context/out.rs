@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::engine::action::ActionId;
 use crate::engine::calls::early::Early;
 use crate::words::background::Background;
-use crate::words::ids::{CallId, InboxSeq};
+use crate::words::ids::{CallId, InboxSeq, PendingId};
 
 /// Actions in progress: requested, and not answered yet.
 #[derive(Debug, Default)]
@@ -21,8 +21,8 @@ pub(crate) struct Out {
     /// The calls whose children were stopped and may still answer.
     pub(crate) childless: BTreeSet<CallId>,
     pub(crate) outside: OutsideOut,
-    /// The action that looks for children.
-    pub(crate) looking: Option<ActionId>,
+    /// The action that looks for children and successors, and the newest successor that it looks for.
+    pub(crate) looking: Option<(ActionId, Option<PendingId>)>,
     /// The action that notifies other sessions of the end of the turn.
     pub(crate) others: Option<ActionId>,
     pub(crate) model: ModelOut,

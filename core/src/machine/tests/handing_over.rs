@@ -11,7 +11,14 @@ pub(super) fn handed_to() -> HandedTo {
     let call = CallId::new("call-0").unwrap();
     let pending = successor(Incarnation::derived([9; 16]), &call).unwrap();
     let session = ChildNames::of(&pending, 0).unwrap().id;
-    HandedTo { session, agent: "heir".parse().unwrap(), pending, call, arguments: MessageSeq(2) }
+    HandedTo {
+        session,
+        agent: "heir".parse().unwrap(),
+        pending,
+        call,
+        arguments: MessageSeq(2),
+        awaited: false,
+    }
 }
 
 fn fed(machine: &Machine, input: &Input) -> Machine {

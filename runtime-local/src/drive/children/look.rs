@@ -162,6 +162,7 @@ pub(crate) fn successors(session: &Session) -> Vec<PendingId> {
 
 /// Returns true if a child was aborted, or has run and is at rest with nothing to do.
 pub(crate) fn has_ended(child: &Session) -> bool {
-    child.status == SessionStatus::Aborted
-        || (child.status.at_rest() && child.epoch.0 > 0 && child.unread == 0 && child.interrupt.is_none())
+    // Notes and the ends of quiet children stay unread at rest, and wake nobody.
+    let has_work = child.interrupt.is_some() || (child.unread > 0 && child.alarm.is_some());
+    child.status == SessionStatus::Aborted || (child.status.at_rest() && child.epoch.0 > 0 && !has_work)
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionId;
+use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::remote::{RemoteTask, TaskLimits, TaskOutcome, TaskStanding};
 use holdover_core::store::{
-    Answer, Deletion, Labels, Layer, Layered, Request, SessionQuery, SessionStatus, SessionSummary,
-    StateStore, StoreError, StoreErrorKind,
+    Answer, Deletion, Labels, Layer, Layered, OutcomeKind, Request, SessionQuery, SessionStatus,
+    SessionSummary, StateStore, StoreError, StoreErrorKind,
 };
 use holdover_runtime_local::{Agent, Runtime, SubAgent, WorkerOptions};
 
@@ -56,6 +56,12 @@ async fn until_heir(there: &Runtime, agent: &Arc<Agent>, status: SessionStatus) 
     settle().await;
 }
 
+/// Waits until a session is aborted. It runs, so it hears of the stop a little later.
+async fn until_aborted(there: &Runtime, key: &SessionKey) {
+    let outcome = there.wait_at_most(key, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(outcome.map(|outcome| outcome.kind()), Some(OutcomeKind::Aborted));
+}
+
 async fn ended(there: &Runtime, agent: &Arc<Agent>) -> TaskOutcome {
     match there.task(&tenant_there(), agent, &task().id).await.unwrap() {
         Some(TaskStanding::Ended(outcome)) => outcome,
@@ -98,9 +104,40 @@ async fn h21_a_task_that_is_deleted_takes_the_session_with_it_that_took_it_over(
     assert_eq!(both.iter().filter(of_task).count(), 2, "both are listed by the task: {both:?}");
     let first = both.iter().find(|session| session.key.id.as_str().starts_with("task-")).unwrap();
     there.delete(&first.key, Deletion::UNLESS_ACTIVE).await.unwrap();
-    settle().await;
-    assert_eq!(heir(&there).await.unwrap().status, SessionStatus::Aborted);
+    until_aborted(&there, &heir(&there).await.unwrap().key).await;
     assert_eq!(there.task(&tenant_there(), &agent, &task().id).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_a_task_that_is_deleted_takes_the_last_of_several_sessions_with_it_that_took_it_over() {
+    let model = Script::new(|request| match request.system.contains("You end it.") {
+        _ if asks_for_extract(request) => Say::Text("what matters"),
+        true => Say::Nothing,
+        false if request.system.contains("You inherit.") => {
+            Say::Calls(vec![("last", r#"{"goal":"end it"}"#)])
+        }
+        false => Say::Calls(vec![("heir", r#"{"goal":"end it"}"#)]),
+    });
+    let last = SubAgent::new("last", "Ends it.").instructions("You end it.").takes_over();
+    let heir = SubAgent::new("heir", "Goes on.").instructions("You inherit.").takes_over().sub_agent(last);
+    let agent = Arc::new(agent(&model).sub_agent(heir).build().unwrap());
+    let there = runtime(&store(), &agent);
+    let _works = worker(&there, WorkerOptions::default().poll(Duration::from_millis(100)));
+    there.take_task(&tenant_there(), &agent, task()).await.unwrap();
+    let working = async || {
+        let active = |session: &SessionSummary| session.status == SessionStatus::Active;
+        sessions(&there).await.into_iter().find(active).filter(|_| model.asked().len() >= 5)
+    };
+    let last = loop {
+        match working().await {
+            Some(last) => break last.key,
+            None => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    };
+    assert_eq!(sessions(&there).await.len(), 3);
+    let first = sessions(&there).await.into_iter().find(|found| found.key.id.as_str().starts_with("task-"));
+    there.delete(&first.unwrap().key, Deletion::UNLESS_ACTIVE).await.unwrap();
+    until_aborted(&there, &last).await;
 }
 
 #[tokio::test(start_paused = true)]
