@@ -6,7 +6,7 @@
 //! use holdover::model::{Model, ModelRef, Script, ScriptedModel, connect};
 //! use holdover::prelude::*;
 //!
-//! Returns the model that the environment names, such as `openai:gpt-5`, or a script if it names none.
+//! /// Returns the model that the environment names, such as `openai:gpt-5`, or a script if it names none.
 //! fn model() -> Result<Arc<dyn Model>, Box<dyn std::error::Error>> {
 //!     match std::env::var("DESK_MODEL") {
 //!         Ok(name) => Ok(connect(&name.parse::<ModelRef>()?)?),
