@@ -2,14 +2,14 @@
 //!
 //! Requirements: C48, H06.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::children::ChildNames;
 use holdover_core::engine::STATE_FORMAT_ALONE;
-use holdover_core::ids::{SessionId, SessionKey, Version};
+use holdover_core::ids::{Incarnation, SessionId, SessionKey, Version};
 use holdover_core::message::ResultStatus;
 use holdover_core::store::{
     Answer, DeleteOutcome, Deletion, Labels, Layer, Layered, OutcomeKind, Request, Retry, SessionStatus,
@@ -150,7 +150,8 @@ struct Held(Arc<Deletions>);
 
 #[derive(Default)]
 struct Deletions {
-    asked: AtomicU32,
+    /// The life that each deletion named.
+    lives: Mutex<Vec<Option<Incarnation>>>,
     refused: AtomicU32,
     has_come: Notify,
     goes_on: Notify,
@@ -160,7 +161,14 @@ struct Deletions {
 impl Layer for Held {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         let Self(deletions) = self;
-        if matches!(request, Request::Delete(..)) && deletions.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+        let is_first = if let Request::Delete(_, deletion) = &request {
+            let mut lives = deletions.lives.lock().unwrap();
+            lives.push(deletion.incarnation);
+            lives.len() == 1
+        } else {
+            false
+        };
+        if is_first {
             deletions.has_come.notify_one();
             deletions.goes_on.notified().await;
         }
@@ -224,6 +232,8 @@ async fn a_session_created_again_before_the_deletion_is_looked_at_before_it_is_d
     let runtime = runtime(&Layered::new(inner.clone(), held.clone()), &agent);
     let again = || say(&agent, "go").in_session(SessionId::new("again").unwrap());
     let parent = runtime.start(again()).await.unwrap().key;
+    let life = async || runtime.session(&parent).await.unwrap().unwrap().incarnation;
+    let first = life().await;
     let deleting = tokio::spawn({
         let (runtime, parent) = (runtime.clone(), parent.clone());
         async move { runtime.delete(&parent, Deletion::UNLESS_ACTIVE).await }
@@ -232,9 +242,12 @@ async fn a_session_created_again_before_the_deletion_is_looked_at_before_it_is_d
     inner.delete_session(&parent, Deletion::FORCE).await.unwrap();
     runtime.start(again()).await.unwrap();
     runtime.wait(&parent).await.unwrap();
+    let second = life().await;
     let child = runtime.tree(&parent, false).await.unwrap().entries[1].session.key.clone();
     held.0.goes_on.notify_one();
     deleting.await.unwrap().unwrap();
+    // Both lives may have the same version, so each deletion names the life that was looked at.
+    assert_eq!(*held.0.lives.lock().unwrap(), [Some(first), Some(second)]);
     assert_eq!(status(&runtime, &parent).await, None);
     assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
 }
