@@ -37,8 +37,8 @@ struct Writes {
 }
 
 impl Writes {
-    /// The number of this write, from 1; `None` for any other request.
-    fn number(&self, request: &Request) -> Option<usize> {
+    /// Returns true if the request is one of these writes.
+    fn has(&self, request: &Request) -> bool {
         let mut page = self.page.lock().unwrap();
         if let Request::Create(new) = request
             && new.labels.0.get(Labels::AGENT).is_some_and(|agent| agent == "chief>clerk>page")
@@ -46,14 +46,17 @@ impl Writes {
             let clerk = SessionId::new(&new.labels.0[Labels::PARENT]).unwrap();
             *page = Some([new.key.clone(), SessionKey::new(new.key.tenant.clone(), clerk)]);
         }
-        let [page, clerk] = page.as_ref()?;
+        let Some([page, clerk]) = page.as_ref() else { return false };
         let commits = matches!(request, Request::Commit(..)) && request.key() == Some(page);
         let tells = matches!(request, Request::Deliver(..)) && request.key() == Some(clerk);
-        (commits || tells).then(|| self.count.fetch_add(1, Ordering::SeqCst) + 1)
+        commits || tells
     }
-}
 
-impl Writes {
+    /// Counts a write, and returns its number, from 1.
+    fn next(&self) -> usize {
+        self.count.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
     /// Waits until only the page is active. A session that died together with the page each time would be given up too.
     async fn others_have_parked(&self, store: &Arc<dyn StateStore>) {
         let [page, _] = self.page.lock().unwrap().clone().unwrap();
@@ -71,17 +74,40 @@ impl Writes {
 struct Deadly {
     writes: Arc<Writes>,
     later: usize,
+    /// The process has reached the write at which it dies. It does no other write about the page.
+    struck: CancellationToken,
+    /// The process is dead.
     died: CancellationToken,
+}
+
+impl Deadly {
+    /// Returns true if the process does not survive this request. It dies in a task of its own, even if the run gives up
+    /// the write, because it lost its lease while the others parked.
+    fn is_deadly(&self, request: &Request, store: &Arc<dyn StateStore>) -> bool {
+        if !self.writes.has(request) {
+            return false;
+        }
+        if self.struck.is_cancelled() {
+            return true;
+        }
+        let at = self.writes.next();
+        let is_deadly = at <= DEATHS || at == self.later;
+        if is_deadly {
+            self.struck.cancel();
+            let (deadly, store) = (self.clone(), Arc::clone(store));
+            tokio::spawn(async move {
+                deadly.writes.others_have_parked(&store).await;
+                deadly.died.cancel();
+            });
+        }
+        is_deadly
+    }
 }
 
 #[async_trait]
 impl Layer for Deadly {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
-        if self.writes.number(&request).is_some_and(|at| at <= DEATHS || at == self.later) {
-            self.writes.others_have_parked(&store).await;
-            self.died.cancel();
-        }
-        if self.died.is_cancelled() {
+        if self.is_deadly(&request, &store) || self.died.is_cancelled() {
             return pending().await;
         }
         let answer = request.perform(&store).await;
@@ -110,7 +136,8 @@ async fn story(store: &Arc<dyn StateStore>, later: usize) {
     let ended = async {
         loop {
             let writes = Arc::clone(&writes);
-            let deadly = Deadly { writes, later, died: CancellationToken::new() };
+            let (struck, died) = (CancellationToken::new(), CancellationToken::new());
+            let deadly = Deadly { writes, later, struck, died };
             let mortal: Layered<Arc<dyn StateStore>, Deadly> =
                 Layered::new(Arc::clone(store), deadly.clone());
             let options = WorkerOptions::default().tenant(Some(tenant.clone()));
