@@ -1,4 +1,4 @@
-//! Outcomes that are sent to a task's reply address, and the tokens that protect it.
+//! Tests of outcomes that are sent to a task's reply address, and of the tokens that protect it.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ fn found(words: &[&str]) -> (ResultStatus, String) {
     (ResultStatus::Done, told.join("\n"))
 }
 
-/// Returns a token in the program's format with changed content or another key.
+/// Returns `token` with its content changed by `change`, signed with `key`.
 fn signed(token: &str, key: &str, change: impl FnOnce(&mut Value)) -> String {
     let (place, _) = token.split_once('.').unwrap();
     let mut place: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(place).unwrap()).unwrap();

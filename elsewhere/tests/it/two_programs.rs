@@ -11,7 +11,8 @@ use holdover_runtime_local::{Agent, Execute, SubAgent};
 
 use crate::bench::{Program, Say, Script, TOKEN, listen, tenant, value_of, wire};
 
-/// Runs the chief. Returns the result of its call and the time that it took.
+/// Runs the chief, which polls for outcomes at the interval `every`. If `tells` is true, the other program also sends
+/// them. Returns the result of the chief's call and the time that it took.
 async fn dig(tells: bool, every: Duration) -> (String, Duration) {
     let (listener, base) = listen().await;
     let callers = Callers::with_tokens([(value_of(TOKEN), tenant("acme"))]).unwrap();

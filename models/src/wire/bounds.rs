@@ -13,7 +13,8 @@ const CALLS_MAX: usize = 128;
 /// The maximum number of bytes of arguments in all calls of one answer.
 const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The amounts that an answer has used so far. A method fails once its amount is over the limit.
+/// The amounts that an answer has used so far. Each method adds to one amount, and fails if the amount is then over its
+/// limit.
 #[derive(Default)]
 pub(crate) struct Taken {
     text_bytes: usize,
