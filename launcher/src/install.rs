@@ -18,7 +18,7 @@ pub(crate) struct Program {
 /// Allows one installation at a time in this process. Other processes wait for the lock of apt.
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// Installs a package. Its servers are not started by the installation.
+/// A shell script that installs a package without starting its servers.
 const INSTALL: &str = r#"
 set -e
 export DEBIAN_FRONTEND=noninteractive

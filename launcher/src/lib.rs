@@ -100,8 +100,8 @@ impl Launcher {
         RedisCluster::launch(&self.folder, 0, Some(&Certificate::new(&self.folder)?))
     }
 
-    /// Starts a Redis Cluster of three masters with a replica each. A replica takes over about two seconds after
-    /// its master has died.
+    /// Starts a Redis Cluster of three masters with a replica each. A replica takes over a few seconds after its master
+    /// has died.
     pub fn redis_cluster_with_replicas(&self) -> Result<RedisCluster, LaunchError> {
         RedisCluster::launch(&self.folder, 1, None)
     }
