@@ -79,8 +79,8 @@ impl Around {
 
 pub(crate) struct Growth {
     pub(crate) around: Vec<Around>,
-    /// The ratio of the last chosen step to the first, one value for each repetition: by their ratios to the bare
-    /// transactions, by their times, by their processor times.
+    /// The ratio of the last chosen step to the first, with one value for each repetition. There are three kinds: by
+    /// the ratios to the bare transactions, by the times, and by the processor times.
     pub(crate) last_over_first: [Samples; 3],
     /// The number of payload bytes of one step, on average over the growing session.
     pub(crate) payload_bytes: Samples,

@@ -131,7 +131,7 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
 }
 
 impl Page {
-    /// Makes the chosen measurements, and prints or writes the page.
+    /// Makes the chosen measurements, prints the page, and writes it to the report file if one is given.
     async fn write(&self, [growth, streams, together, stores]: [bool; 4]) -> Result<(), Failed> {
         let settings = &self.settings;
         if !settings.places.folder.is_dir() {

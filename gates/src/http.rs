@@ -222,11 +222,10 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client brings none of its
-/// own.
+/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client has no default.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
-        // Another thread may choose at the same moment; either choice will do.
+        // Another thread may choose at the same time; either choice works.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

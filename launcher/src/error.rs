@@ -20,7 +20,7 @@ pub enum LaunchError {
     /// A package could not be installed, or does not contain the program.
     #[error("package {package}: {detail}")]
     Install {
-        /// The Debian package.
+        /// The name of the Debian package.
         package: String,
         /// The reason.
         detail: String,
@@ -30,7 +30,7 @@ pub enum LaunchError {
     NoUser {
         /// The name of the user.
         user: String,
-        /// The server.
+        /// The name of the server.
         server: String,
     },
     /// A file, a folder or a process could not be created or used.
@@ -44,7 +44,7 @@ pub enum LaunchError {
     /// A server ended or did not answer in time, or a program that prepares it failed.
     #[error("{server}: {detail}; the last line of its log: {log}")]
     NotUp {
-        /// The server.
+        /// The name of the server.
         server: String,
         /// The reason.
         detail: String,

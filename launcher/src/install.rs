@@ -15,7 +15,7 @@ pub(crate) struct Program {
     pub(crate) folders: &'static [&'static str],
 }
 
-/// Allows one installation at a time in this process. Other processes wait for the lock of apt.
+/// The lock that allows one installation at a time in this process. Other processes wait for the lock of apt.
 static INSTALLING: Mutex<()> = Mutex::new(());
 
 /// A shell script that installs a package without starting its servers.

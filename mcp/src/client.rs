@@ -40,7 +40,7 @@ impl McpClient {
     }
 
     /// Returns the tools of the server. If no connection is open, connects to the server and lists its tools, within 30
-    /// s. If a connection is open, returns the list that was read when it was opened.
+    /// seconds. If a connection is open, returns the list that was read when it was opened.
     ///
     /// # Errors
     /// The server cannot be started or reached, or lacks a tool that [`McpServer::tools`] names. The call also fails if

@@ -19,7 +19,7 @@ const OPENAI_KEY_ENV: &str = "OPENAI_API_KEY";
 /// The environment variable with the API key of Anthropic's own service.
 const ANTHROPIC_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 
-/// The adapter that connects to a model.
+/// The kind of adapter that connects to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {

@@ -1,4 +1,4 @@
-//! Programs with agents, and servers with answers that a test sets.
+//! Shared helpers: programs with agents, and servers whose answers a test sets.
 
 use std::collections::VecDeque;
 use std::future::Future;

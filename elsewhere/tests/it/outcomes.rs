@@ -18,8 +18,8 @@ use sha2::Sha256;
 
 use crate::bench::{Parrot, Program, Say, Script, TOKEN, listen, tenant, value_of, wire};
 
-/// A program whose chief has given two tasks to an agent in another program. That program never sends an
-/// outcome by itself.
+/// A program whose agent `chief` has given two tasks to an agent in another program. The other program never sends an
+/// outcome.
 struct Waiting {
     here: Program,
     key: SessionKey,

@@ -1,4 +1,4 @@
-//! Requests that the router refuses, and the form of its errors.
+//! Tests of requests that the router refuses, and of the form of its errors.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Two programs: a chief in one gives tasks to an agent of the other.
+//! Tests of two programs: the agent `chief` of one gives tasks to an agent of the other.
 
 use std::sync::Arc;
 use std::time::Duration;

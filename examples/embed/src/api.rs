@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::errors::{Body, Error, Given};
 use crate::events;
 
-/// The maximum size of a request body.
+/// The maximum size of a request body, in bytes.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// The maximum number of messages in one response.

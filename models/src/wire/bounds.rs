@@ -6,7 +6,7 @@ use super::malformed;
 
 /// The maximum number of bytes of a stream.
 pub(crate) const STREAM_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// The maximum number of bytes of text and reasoning in one answer.
+/// The maximum number of bytes of text, reasoning and signatures in one answer.
 const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 128;

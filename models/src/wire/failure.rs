@@ -7,7 +7,7 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 
 use super::ApiKey;
 
-/// The maximum number of characters of a server's message that are kept.
+/// The maximum number of characters of an error's detail that are kept.
 const DETAIL_CHARS_MAX: usize = 500;
 
 /// A filter that removes the key from errors, because a server may repeat the key in its message.
