@@ -1,4 +1,4 @@
-//! Records which compiler builds the benchmarks, for their report.
+//! Records the version of the compiler that builds the benchmarks, for their report.
 
 use std::process::Command;
 

@@ -19,7 +19,7 @@ use crate::{Failed, Settings};
 /// The number of measured steps on either side of a chosen step.
 const WINDOW: u64 = 9;
 
-/// The number of steps before all others, which are not reported.
+/// The number of steps of the first session. It only warms up, and is not reported.
 const WARM_UP: u64 = 100;
 
 /// The number of sessions that end with the first window. One half runs before the growing session, one half after
@@ -79,12 +79,12 @@ impl Around {
 
 pub(crate) struct Growth {
     pub(crate) around: Vec<Around>,
-    /// The ratio of the last chosen step to the first, one value for each repetition: by their ratios to the bare
-    /// transactions, by their times, by their processor times.
+    /// The ratio of the last chosen step to the first, with one value for each repetition. There are three kinds: by
+    /// the ratios to the bare transactions, by the times, and by the processor times.
     pub(crate) last_over_first: [Samples; 3],
-    /// The payload bytes of one step, on average over the growing session.
+    /// The number of payload bytes of one step, on average over the growing session.
     pub(crate) payload_bytes: Samples,
-    /// The transactions of one step, on average over the growing session.
+    /// The number of transactions of one step, on average over the growing session.
     pub(crate) transactions: Samples,
     /// The ratio of the file's bytes to those of all transcripts in it, at the end.
     pub(crate) stored_over_logical: Samples,
@@ -118,7 +118,8 @@ pub(crate) async fn measure(settings: &Settings) -> Result<Growth, Failed> {
     Ok(growth)
 }
 
-/// Warms up, then runs young sessions before and after the growing one.
+/// Warms up, then runs young sessions before and after the growing one. Returns the measurements around each chosen
+/// step.
 async fn repetition(settings: &Settings, growth: &mut Growth) -> Result<Vec<Around>, Failed> {
     let folder = tempfile::tempdir_in(&settings.places.folder)?;
     let mut bench = Bench::open(folder.path()).await?;
@@ -247,7 +248,7 @@ impl Course {
     }
 }
 
-/// Returns the bytes of the database, as of its newest transaction.
+/// Returns the size of the database in bytes, as of its newest transaction.
 fn size(file: &Path) -> Result<u64, Failed> {
     let conn = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";

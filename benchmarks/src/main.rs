@@ -131,7 +131,7 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
 }
 
 impl Page {
-    /// Makes the chosen measurements and writes the page.
+    /// Makes the chosen measurements, prints the page, and writes it to the report file if one is given.
     async fn write(&self, [growth, streams, together, stores]: [bool; 4]) -> Result<(), Failed> {
         let settings = &self.settings;
         if !settings.places.folder.is_dir() {
@@ -156,14 +156,15 @@ fn keep(page: &str, file: Option<&Path>) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The variables that name servers, each with the launcher's name for a server that it starts and names there.
+/// The environment variables that hold the URLs of servers. Each comes with the launcher's name for a server of this
+/// kind.
 const SERVERS: [(&str, &str); 3] = [
     ("HOLDOVER_POSTGRES_URL", "postgres"),
     ("HOLDOVER_REDIS_URL", "redis"),
     ("HOLDOVER_REDIS_CLUSTER_URL", "redis-cluster"),
 ];
 
-/// Returns the command that was given, without the addresses of servers, which may hold a password.
+/// Returns the command that repeats this run, without the addresses of servers, which may hold a password.
 fn command() -> String {
     let shown = |given: String| if given.contains("://") { "URL".to_owned() } else { given };
     let given = std::env::args().skip(1).map(shown).collect::<Vec<_>>().join(" ");

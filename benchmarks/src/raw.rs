@@ -20,7 +20,7 @@ pub(crate) struct Raw {
     conn: Connection,
     wal: PathBuf,
     wal_bytes_max: u64,
-    /// The source of bytes that are different in each insert and cannot be compressed.
+    /// The source of bytes that are different in each transaction and cannot be compressed.
     chance: fastrand::Rng,
 }
 

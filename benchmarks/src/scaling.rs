@@ -1,4 +1,5 @@
-//! Measures, beside many sessions, how long workers take to find work and people to answer a call.
+//! Measures, on a store with many other sessions, how long a worker takes to find work and how long it takes to answer
+//! a call.
 
 mod crowd;
 mod idle;
@@ -46,10 +47,11 @@ pub(crate) struct Scaling {
 struct Measured {
     /// The backend's name in the store's capabilities.
     backend: String,
-    /// The waits with no other sessions, and beside the crowd.
+    /// The waits on a store without other sessions.
     alone: Waits,
+    /// The waits beside the crowd.
     beside: Waits,
-    /// Exchanges per second of a worker that finds nothing, beside the crowd. None: the server does not count
+    /// The exchanges per second of a worker that finds nothing, beside the crowd. `None` if the server does not count
     /// them.
     exchanges: Option<f64>,
     /// The time it took to create the crowd.
@@ -174,7 +176,7 @@ async fn find_asking(store: &dyn StateStore, asked: &Asked) -> Result<SessionKey
     }
 }
 
-/// Returns a claim of `count` due sessions.
+/// Returns the request to claim at most `count` due sessions.
 fn due(count: usize) -> Result<ClaimDue, Failed> {
     let run = || Ok::<_, Failed>(format!("run-{}", uuid::Uuid::new_v4()).parse()?);
     Ok(ClaimDue {

@@ -22,7 +22,7 @@ use crate::Failed;
 /// The default size of the tool's result: 4 KB.
 pub(crate) const RESULT_BYTES: usize = 4096;
 
-/// Called when the model is asked for a step.
+/// A function that is called with the number of the step when the model is asked for it.
 pub(crate) type OnStep = Arc<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The time between two words that are streamed one by one.
@@ -34,9 +34,9 @@ pub(crate) struct Turn {
     pub(crate) steps: u64,
     /// The number of words that are streamed before each call.
     pub(crate) words: usize,
-    /// The bytes of text that are said at once before each call. The text differs in each step.
+    /// The number of bytes of text that are said at once before each call. The text differs in each step.
     pub(crate) text_bytes: usize,
-    /// The bytes of the tool's result.
+    /// The number of bytes of the tool's result.
     pub(crate) result_bytes: usize,
     /// The time that the model takes.
     pub(crate) thinks: Duration,
@@ -91,8 +91,8 @@ impl Model for Scripted {
     }
 }
 
-/// Makes the answers and results of a turn, one after another, and stores none of them. As in the agent, the last
-/// answer has no call.
+/// Makes the answers and results of a turn, one after another, and stores none of them. Also makes them for the last
+/// step, which has no call in the agent.
 pub(crate) async fn plain(turn: &Turn) {
     for step in 1..=turn.steps + 1 {
         if !turn.thinks.is_zero() {
@@ -110,7 +110,7 @@ struct Letters {
     bytes: usize,
 }
 
-/// Returns random letters, different for each seed, so that the file system cannot compress them.
+/// Returns random letters and digits, different for each seed, so that the file system can hardly compress them.
 fn letters(seed: u64, bytes: usize) -> String {
     let mut chance = fastrand::Rng::with_seed(seed);
     std::iter::repeat_with(|| chance.alphanumeric()).take(bytes).collect()

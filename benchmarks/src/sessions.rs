@@ -13,7 +13,7 @@ use crate::stats::Samples;
 use crate::timed::{Timed, histogram};
 use crate::{Failed, Settings};
 
-/// The least number of steps that are measured in total. Each session has at least [`STEPS_MIN`].
+/// The approximate minimum number of steps that are measured in total. Each session has at least [`STEPS_MIN`].
 const STEPS_ALL_MIN: usize = 320;
 const STEPS_MIN: usize = 10;
 

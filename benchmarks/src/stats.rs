@@ -30,7 +30,7 @@ impl Samples {
         self.at(0.5)
     }
 
-    /// Returns the value at this share of the sorted values. NaN: there are none.
+    /// Returns the value at this share of the sorted values, or NaN if there are none.
     fn at(&self, share: f64) -> f64 {
         let mut values = self.0.clone();
         values.sort_by(f64::total_cmp);

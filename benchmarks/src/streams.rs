@@ -10,7 +10,7 @@ use crate::stats::{Samples, cpu, ms};
 use crate::timed::{Timed, histogram};
 use crate::{Failed, Settings};
 
-/// The number of words in an answer: none, so the answer comes at once, and the words of one second.
+/// The numbers of words in an answer: 0, so that it comes at once, and 50, which take one second.
 const WORDS: [usize; 2] = [0, 50];
 const STEPS: u64 = 3;
 
@@ -19,8 +19,9 @@ pub(crate) struct Streamed {
     pub(crate) words: usize,
     pub(crate) step_ms: Samples,
     pub(crate) cpu_ms: Samples,
-    /// Transactions of one step, and the number of those that are synced.
+    /// The number of transactions of one step.
     pub(crate) transactions: Samples,
+    /// The number of synced transactions of one step.
     pub(crate) synced: Samples,
     /// Microseconds from the call of a commit to its acknowledgement.
     pub(crate) commit_us: Histogram<u64>,

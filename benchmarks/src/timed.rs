@@ -1,4 +1,4 @@
-//! A layer that times the commits of a store.
+//! A layer that times the commits and stagings of a store.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

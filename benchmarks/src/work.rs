@@ -1,6 +1,6 @@
-//! The workload for comparisons with other engines: many sessions at once, each with a number of steps, and each
-//! step with a short answer and one call with an effect. Alternatively as many bare writes of the same bytes. It
-//! prints one line of JSON, for a program that compares.
+//! The workload for comparisons with other engines: many sessions at once, each with a number of steps, and each step
+//! with a short answer and one call with an effect. Instead, it can make as many bare writes of the same bytes, or the
+//! same answers in a loop that stores nothing. The result is one line of JSON.
 
 mod resume;
 

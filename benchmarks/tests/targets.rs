@@ -1,5 +1,4 @@
-//! Checks that the last published measurements are within the engine's promises. The benchmark page holds both, so
-//! it cannot be published beyond them. Nothing is timed here.
+//! Checks that the measurements on the published benchmark page keep the engine's promises. Nothing is timed here.
 //!
 //! Requirements: U01.
 
@@ -7,9 +6,9 @@
 
 const PAGE: &str = include_str!("../../docs/benchmarks.md");
 
-/// The most that step 10,000 may take, as a multiple of step 10. Both are medians.
+/// The maximum time of step 10,000, as a multiple of the time of step 10. Both are medians.
 const STEP_MAX: f64 = 1.1;
-/// The most bytes that the file may hold, as a multiple of the transcripts.
+/// The maximum size of the file, as a multiple of the size of the transcripts.
 const STORED_MAX: f64 = 1.6;
 
 /// Returns the median that follows `before` in the line that contains `line`.

@@ -1,4 +1,4 @@
-//! The signed token at the end of an address for outcomes. It names the parent, and the child whose outcome is sent.
+//! The signed token at the end of an address for outcomes. It names the parent and the child whose outcome is sent.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

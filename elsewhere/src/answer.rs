@@ -51,7 +51,7 @@ impl Answer {
         Err(ElsewhereError { again: passes(status), detail })
     }
 
-    /// Returns the standing of a task. Fails if the request did not succeed.
+    /// Returns the standing of a task. Fails if the status is not a success or the body is not a standing.
     pub(crate) fn standing(&self) -> Result<TaskStanding, ElsewhereError> {
         let body = self.success()?;
         object(body).ok_or_else(|| {
@@ -60,7 +60,8 @@ impl Answer {
         })
     }
 
-    /// Returns the detail of a problem, or the beginning of the body, in one line and without secrets.
+    /// Returns the detail of a problem, or else the beginning of the body, in one line and without secrets. Returns
+    /// `None` if there is no text.
     fn quoted(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Problem {
@@ -83,7 +84,7 @@ impl Answer {
     }
 }
 
-/// Reads a JSON object. An array is refused; serde would read it with the fields by position.
+/// Reads a JSON object. Refuses an array, because serde would take its elements as the fields.
 fn object<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
     let is_object = body.trim_ascii_start().first() == Some(&b'{');
     is_object.then(|| serde_json::from_slice(body).ok()).flatten()

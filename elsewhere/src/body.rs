@@ -28,7 +28,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             }
             _ => Problem::new(StatusCode::BAD_REQUEST, "the body ended early"),
         })?;
-        // An array is refused; serde would read it with the fields by position.
+        // An array is refused, because serde would take its elements as the fields.
         if body.trim_ascii_start().first() != Some(&b'{') {
             return Err(Problem::new(StatusCode::BAD_REQUEST, "the body is no JSON object"));
         }

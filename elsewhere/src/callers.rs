@@ -14,7 +14,8 @@ use sha2::Sha256;
 use crate::problem::Problem;
 use crate::router::Desk;
 
-/// The programs that may give tasks to the agents here. Each program is a tenant, and sees only its own tasks.
+/// The programs that may give tasks to the agents here. A program acts as a tenant, and sees only the tasks of this
+/// tenant.
 pub struct Callers(Known);
 
 enum Known {

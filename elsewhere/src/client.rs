@@ -29,15 +29,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time limit for a request including its complete answer.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// An HTTP client that gives tasks to agents of other programs, and sends the outcomes of their tasks to other
-/// programs. Set it with `RuntimeOptions::elsewhere`.
+/// An HTTP client that gives tasks to remote agents, and sends other programs the outcomes of the tasks that they gave.
+/// Set it with `RuntimeOptions::elsewhere`.
 ///
 /// - A token is read from its environment variable for each request. It is sent only over `https://`, or to this
 ///   machine.
 /// - Redirects are not followed. A body has at most [`BODY_BYTES_MAX`] bytes.
-/// - A request may be retried if it could not be sent, if its answer did not arrive completely and in time, or if it
-///   was answered with 408, 425, 429 or 5xx. All other failures are final.
-/// - Errors contain no token, and only the origin of an address for outcomes.
+/// - A request may be retried if the server could not be reached, if its answer did not arrive completely and in time,
+///   or if it was answered with 408, 425, 429 or 5xx. All other failures are final.
+/// - Errors contain no token. Of an address for outcomes, they contain only the origin.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,7 +55,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// ```
 #[derive(Debug, Clone)]
 pub struct HttpElsewhere {
-    /// Created for the first request, because most programs never give a task.
+    /// Created for the first request, because most programs never send one.
     clients: Arc<OnceLock<Result<Clients, String>>>,
     here: Option<Url>,
     replies: Replies,
@@ -65,7 +65,7 @@ pub struct HttpElsewhere {
 #[derive(Debug)]
 struct Clients {
     any: Client,
-    /// The client for this machine. It uses no proxy, so a token stays here.
+    /// The client for this machine. It uses no proxy, so a token does not leave the machine.
     direct: Client,
 }
 
@@ -87,20 +87,20 @@ impl Default for HttpElsewhere {
 }
 
 impl HttpElsewhere {
-    /// Creates a client that only gives tasks and asks for their outcomes. Connects to nothing yet.
+    /// Creates a client that gives tasks and polls for their outcomes, but sends no outcomes. Connects to nothing yet.
     pub fn new() -> Self {
         Self { clients: Arc::default(), here: None, replies: Replies::default(), within: REQUEST_TIMEOUT }
     }
 
-    /// Sets the address at which other programs reach this program's `router`. Outcomes are then sent to it. Without
-    /// it, this program polls for outcomes.
+    /// Sets the address at which other programs reach this program's `router`, so that they can send outcomes there.
+    /// Without an address, this program only polls for outcomes.
     pub fn reachable_at(self, base: &str) -> Result<Self, HttpElsewhereError> {
         Ok(Self { here: Some(base_url("reachable_at", base)?), ..self })
     }
 
-    /// Allows outcomes to be sent to addresses with this scheme, host and port, and below this path. May be called
-    /// several times. By default, no outcomes are sent, because the caller chooses the address and could choose one
-    /// that only this program can reach. Callers can always ask for outcomes.
+    /// Allows outcomes to be sent to addresses with this scheme, host and port, and at or below this path. Each call
+    /// allows further addresses. By default, no outcomes are sent, because the caller chooses the address and could
+    /// choose one that only this program can reach. Callers can always poll for outcomes.
     pub fn allow_replies_to(mut self, prefix: &str) -> Result<Self, HttpElsewhereError> {
         self.replies.allow(base_url("allow_replies_to", prefix)?);
         Ok(self)
@@ -112,7 +112,7 @@ impl HttpElsewhere {
         Self { within: within.min(REQUEST_TIMEOUT), ..self }
     }
 
-    /// Sends a request to an agent elsewhere. The token and `secret` are never quoted in errors.
+    /// Sends a request to a remote agent. Errors never quote the token or `secret`.
     async fn ask(
         &self,
         (remote, method, url): (&Remote, Method, Url),
@@ -214,8 +214,8 @@ impl Elsewhere for HttpElsewhere {
     }
 }
 
-/// Returns true if the other program says that there is no such task, or that no call waits for it. A 404 does not say
-/// so: it may come from a proxy, or from a program that currently offers another agent.
+/// Returns true if the other program says that there is no such task, or that no call waits for its outcome. A 404 does
+/// not mean this: it may come from a proxy, or from a program that does not offer the agent at the moment.
 fn is_gone(status: StatusCode) -> bool {
     status == StatusCode::GONE
 }

@@ -15,11 +15,11 @@
 //! standing is `{ "task": "open" }` or `{ "task": "ended", "ok": true, "text": "…", "usage": { … } }`; `usage` is
 //! optional. Unknown fields are ignored. Every request may be repeated. Errors are problems as RFC 9457 defines them.
 //!
-//! **Trust.** A caller is a tenant, identified by its bearer token, and sees only its own tasks. An outcome comes
-//! without a bearer token: its address is signed with the token that was sent with the task, so only the two programs
-//! that know this token can create one. If the agent elsewhere requires no token, the signature proves nothing. Then
-//! the only proof is to know the address: it contains the id of the pending call, which contains a random number. Serve
-//! both over TLS.
+//! **Trust.** A caller acts as a tenant, which its bearer token identifies, and sees only the tasks of this tenant. An
+//! outcome comes without a bearer token: its address is signed with the token that was sent with the task, so only the
+//! two programs that know this token can create the address. If the remote agent requires no token, the signature
+//! proves nothing. Then the only proof is to know the address: it contains the id of the pending call, which contains a
+//! random number. Serve all routes over TLS.
 
 #[cfg_attr(
     not(all(feature = "client", feature = "server")),

@@ -44,7 +44,8 @@ pub(crate) async fn take(
     }
 }
 
-/// Returns the key that signs addresses for outcomes from this agent. The key is empty if the agent requires no token.
+/// Returns the key that signs the addresses for outcomes from this remote agent: its token, or an empty key if it
+/// requires no token.
 fn key_of(remote: &Remote) -> Result<String, Problem> {
     match token_of(remote) {
         Ok(token) => Ok(token.unwrap_or_default()),

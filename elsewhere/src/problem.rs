@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use holdover_runtime_local::RuntimeError;
 use serde::Serialize;
 
-/// The number of seconds after which a request may be retried if the store was unavailable.
+/// The number of seconds after which a request may be retried if it was answered with 503.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
 /// An error as an answer. Its detail is one line and contains no secrets.

@@ -33,7 +33,7 @@ fn is_below(url: &Url, prefix: &Url) -> bool {
     rest.is_some_and(|rest| (rest.is_empty() || rest.starts_with('/')) && !climbs(rest))
 }
 
-/// Returns true if some server may resolve the path to one outside its folder.
+/// Returns true if some server may resolve the path to a path outside its folder.
 fn climbs(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     ["%2f", "%5c", "%25"].iter().any(|hidden| path.contains(hidden))

@@ -14,14 +14,13 @@ use crate::words::BODY_BYTES_MAX;
 use crate::{outcomes, tasks};
 
 /// Returns a router that accepts tasks for `agents` from `callers`, and receives the outcomes of tasks that this
-/// program gave. The [crate's documentation](crate) lists the routes. The router only creates sessions; workers run
-/// them.
+/// program gave. The [crate's documentation](crate) lists the routes. The router runs no sessions; workers run them.
 ///
 /// An agent is offered under its name. If two agents have the same name, the last one is offered. The runtime's agent
 /// source must also have the agent.
 ///
 /// The router can be nested under a path without parameters, and merged with other routers. It sets no limits on time,
-/// rate or connections: use those of your server. Its paths contain secrets, so keep the paths under `/outcomes` out of
+/// rate or connections: use those of your server. The paths under `/outcomes` contain secrets, so keep them out of
 /// access logs.
 ///
 /// ```

@@ -87,7 +87,8 @@ fn check(task: &RemoteTask, headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Returns a standing as an answer. Standings change, so proxies must not cache them.
+/// Returns a standing as an answer, with its text cut to the size that is sent. Standings change, so proxies must not
+/// cache them.
 fn answer(standing: TaskStanding) -> Response {
     let standing = match standing {
         TaskStanding::Open => TaskStanding::Open,

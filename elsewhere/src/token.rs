@@ -1,4 +1,4 @@
-//! The bearer token of an agent elsewhere.
+//! The bearer token of a remote agent.
 
 use holdover_core::remote::Remote;
 

@@ -41,12 +41,12 @@ pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 ///   "expires_after_ms": 3600000, "at_expiry": "deny" } }
 /// ```
 ///
-/// Terms that cannot be read, or that have an unknown field, make the answer unreadable. When enough people
-/// have approved, the server is asked again, with `approved` set. If it then gives the same verdict with the
-/// same terms, the call runs.
+/// Terms that cannot be read, or that have an unknown field, make the answer unreadable. When enough people have
+/// approved, the server is asked again, with `approved` set. The call runs if the server then allows it, or again
+/// answers `needs_approval` with the same terms or with terms that one approval from any person satisfies.
 ///
-/// The gate fails closed. It denies the call with a [`GateError`] if it cannot connect, if the whole answer does
-/// not arrive in time ([`within`](Self::within)), if the status is not 200 (redirects are not followed), or if the
+/// The gate fails closed. It returns a [`GateError`], which denies the call, if it cannot connect, if the whole answer
+/// does not arrive in time ([`within`](Self::within)), if the status is not 200 (redirects are not followed), or if the
 /// answer is too long or cannot be read. A request is never retried.
 #[derive(Debug, Clone)]
 pub struct HttpGate {
@@ -222,11 +222,10 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client brings none of its
-/// own.
+/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client has no default.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
-        // Another thread may choose at the same moment; either choice will do.
+        // Another thread may choose at the same time; either choice works.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

@@ -1,6 +1,6 @@
-//! Policy gates on other servers.
+//! Policy gates that other servers decide.
 //!
-//! [`HttpGate`] asks a server of yours before each call of a tool. Anything but a clear answer is a denial.
+//! [`HttpGate`] asks a server of yours before each tool call. Anything but a clear answer is a denial.
 
 mod http;
 

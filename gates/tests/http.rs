@@ -1,4 +1,4 @@
-//! The HTTP gate, against servers on loopback.
+//! Tests of the HTTP gate against servers on loopback.
 //!
 //! Requirements: C20, U05.
 

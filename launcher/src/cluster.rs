@@ -77,7 +77,8 @@ impl RedisCluster {
             .try_for_each(|node| node.wait_for("CLUSTER INFO", "cluster_state:ok"))
     }
 
-    /// Returns the masters, so that a test can kill, pause or start each of them.
+    /// Returns the first masters, so that a test can kill, pause or start each of them. The list stays the same if a
+    /// replica takes over.
     pub fn nodes(&mut self) -> &mut [Redis] {
         &mut self.nodes
     }

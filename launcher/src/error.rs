@@ -12,15 +12,15 @@ pub enum LaunchError {
     /// A program is missing and cannot be installed.
     #[error("{program} is not installed, and only root can install it: apt-get install {package}")]
     Missing {
-        /// The program.
+        /// The name of the program.
         program: String,
-        /// The Debian package that contains the program.
+        /// The name of the Debian package that contains the program.
         package: String,
     },
     /// A package could not be installed, or does not contain the program.
     #[error("package {package}: {detail}")]
     Install {
-        /// The Debian package.
+        /// The name of the Debian package.
         package: String,
         /// The reason.
         detail: String,
@@ -28,27 +28,27 @@ pub enum LaunchError {
     /// The user that a server must run as does not exist.
     #[error("there is no user {user}, whom {server} runs as")]
     NoUser {
-        /// The user.
+        /// The name of the user.
         user: String,
-        /// The server.
+        /// The name of the server.
         server: String,
     },
     /// A file, a folder or a process could not be created or used.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The path.
+        /// The path of the file, the folder or the program.
         path: PathBuf,
         /// The reason.
         source: io::Error,
     },
-    /// A server ended, or did not answer in time.
+    /// A server ended or did not answer in time, or a program that prepares it failed.
     #[error("{server}: {detail}; the last line of its log: {log}")]
     NotUp {
-        /// The server.
+        /// The name of the server.
         server: String,
         /// The reason.
         detail: String,
-        /// The last line of its log.
+        /// The last line of the server's log or of the program's output.
         log: String,
     },
 }

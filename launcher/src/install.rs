@@ -15,10 +15,10 @@ pub(crate) struct Program {
     pub(crate) folders: &'static [&'static str],
 }
 
-/// Allows one installation at a time in this process. Other processes wait for the lock of apt.
+/// The lock that allows one installation at a time in this process. Other processes wait for the lock of apt.
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// Installs a package. Its servers are not started by the installation.
+/// A shell script that installs a package without starting its servers.
 const INSTALL: &str = r#"
 set -e
 export DEBIAN_FRONTEND=noninteractive

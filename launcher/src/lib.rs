@@ -9,12 +9,13 @@
 //! # Ok::<(), holdover_launcher::LaunchError>(())
 //! ```
 //!
-//! - **On free loopback ports**, with data folders of their own, and with `fsync` on: a test may kill servers and
-//!   check that no data is lost.
-//! - **Installed if missing**: if the process runs as root, it installs the Debian packages. Otherwise it fails
-//!   with an error that names the package. Servers that a package would start by itself are not started.
-//! - **Cleaned up.** When the [`Launcher`] is dropped, or its process exits in any way, its servers are killed and
-//!   its folder is removed. No other process is killed: a server is identified by its working directory.
+//! - **Isolation.** Each server has a free loopback port and a data folder of its own. `fsync` is on, so a test may
+//!   kill servers and check that no data is lost.
+//! - **Installation.** If a program is missing and the process runs as root, the launcher installs the Debian package.
+//!   Otherwise, it fails with an error that names the package. Servers that a package would start by itself are not
+//!   started.
+//! - **Cleanup.** When the [`Launcher`] is dropped, or its process exits in any way, its servers are killed and its
+//!   folder is removed. No other process is killed: a server is identified by its working directory.
 
 mod cluster;
 mod error;
@@ -43,7 +44,7 @@ pub use relay::Relay;
 use folder::Folder;
 use tls::Certificate;
 
-/// Starts servers that work in one temporary folder, and removes them when it is dropped.
+/// A launcher that starts servers in one temporary folder. Dropping it kills the servers and removes the folder.
 #[derive(Debug)]
 pub struct Launcher {
     folder: Folder,
@@ -100,8 +101,8 @@ impl Launcher {
         RedisCluster::launch(&self.folder, 0, Some(&Certificate::new(&self.folder)?))
     }
 
-    /// Starts a Redis Cluster of three masters with a replica each. A replica takes over about two seconds after
-    /// its master has died.
+    /// Starts a Redis Cluster of three masters with a replica each. A replica takes over a few seconds after its master
+    /// has died.
     pub fn redis_cluster_with_replicas(&self) -> Result<RedisCluster, LaunchError> {
         RedisCluster::launch(&self.folder, 1, None)
     }

@@ -1,5 +1,6 @@
-//! `holdover-launcher SERVER... -- COMMAND...`: starts servers, runs a command with their addresses in its
-//! environment, and removes the servers. Exits with the exit code of the command.
+//! `holdover-launcher SERVER... -- COMMAND...`: starts servers, runs a command with their addresses in its environment,
+//! and removes the servers. Exits with the exit code of the command, or with 2 if a server or the command could not be
+//! started.
 
 use std::process::{Command, ExitCode};
 

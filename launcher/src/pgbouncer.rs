@@ -12,7 +12,7 @@ use crate::process::{Process, RunAs};
 
 const SERVER: Program = Program { name: "pgbouncer", package: "pgbouncer", folders: &["/usr/sbin"] };
 
-/// A PgBouncer in transaction mode. It has fewer connections to the server than clients may open.
+/// A PgBouncer in transaction mode. It opens at most 8 connections to the server, and accepts up to 500 from clients.
 #[derive(Debug)]
 pub struct PgBouncer {
     process: Process,

@@ -19,10 +19,12 @@ const EPHEMERAL: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 /// The number of ports that are tried before the system is asked to assign one.
 const TRIES_MAX: usize = 256;
 
-/// The ports that this process has chosen. Their servers may be dead for a while.
+/// The ports that this process has chosen. None is chosen twice, because its server may be dead for a while and need it
+/// again.
 static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// Returns a free loopback port outside the range that the system assigns automatically.
+/// Returns a free loopback port outside the range that the system assigns automatically. If no such port is found, the
+/// system assigns one.
 ///
 /// A port of that range could be taken before it is used. And while a server is dead, a client that reconnects could
 /// be assigned the server's port as its own, and connect to itself.
@@ -38,7 +40,7 @@ pub fn free() -> Result<u16, LaunchError> {
             }
         }
     }
-    // The range outside is too small, so the system assigns a port.
+    // No port outside the range was found, so the system assigns one.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LaunchError::at("127.0.0.1:0"))?;
     Ok(listener.local_addr().map_err(LaunchError::at("127.0.0.1:0"))?.port())
 }

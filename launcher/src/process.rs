@@ -142,8 +142,8 @@ impl Drop for Process {
     }
 }
 
-/// The user and group of a server that refuses to run as root. `None`: this process is not root, and the server
-/// runs as its user.
+/// The user and group of a server that refuses to run as root. `None` if this process is not root: the server then runs
+/// as the user of this process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunAs(Option<(u32, u32)>);
 
@@ -165,7 +165,7 @@ impl RunAs {
         }
     }
 
-    /// Makes that user the owner of the folder.
+    /// Makes the server's user the owner of the folder. Does nothing if this process is not root.
     pub(crate) fn own(self, folder: &Path) -> Result<(), LaunchError> {
         match self.0 {
             Some((uid, gid)) => chown(folder, Some(uid), Some(gid)).map_err(LaunchError::at(folder)),
@@ -173,7 +173,7 @@ impl RunAs {
         }
     }
 
-    /// Creates a command that runs as that user.
+    /// Creates a command that runs as the server's user.
     pub(crate) fn command(self, program: &Path) -> Command {
         let mut command = Command::new(program);
         if let Some((uid, gid)) = self.0 {

@@ -82,7 +82,7 @@ impl Redis {
         })
     }
 
-    /// Adds a setting for the next start.
+    /// Adds a setting, which takes effect at the next start.
     pub fn set(&mut self, name: &str, value: &str) {
         self.settings.push((name.to_owned(), value.to_owned()));
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-/// Forwards bytes to a server and back unchanged, and counts round trips. Open connections survive when the relay
-/// is dropped.
+/// A relay that forwards bytes to a server and back unchanged, and counts round trips. When the relay is dropped, open
+/// connections stay open.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -43,8 +43,9 @@ impl Relay {
         self.address
     }
 
-    /// Returns the number of round trips on all connections: how often a client sent bytes after the server had
-    /// sent the last ones. A request that is sent in several pieces before its answer counts once.
+    /// Returns the number of round trips on all connections. A round trip begins when a client sends the first bytes of
+    /// a connection, or sends bytes after the server has sent some. A request that is sent in several pieces before its
+    /// answer counts once.
     pub fn exchanges(&self) -> u64 {
         self.exchanges.load(Ordering::SeqCst)
     }

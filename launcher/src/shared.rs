@@ -1,7 +1,7 @@
 //! Servers that all tests of a process share, one of each kind.
 //!
-//! The first test that needs a server starts it, and the server ends with the process. An environment variable can
-//! name another server instead; tests may change its data at will.
+//! The first test that needs a server starts it, and the server ends with the process. An environment variable can name
+//! another server instead; the tests may change or delete its data.
 //!
 //! Every function panics if there is no server, because nothing can be tested then.
 #![allow(clippy::expect_used, reason = "tests that cannot have their server panic")]

@@ -70,7 +70,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Returns the settings of a Redis server, as names and values.
+    /// Returns the TLS settings of a Redis server, as names and values.
     pub(crate) fn settings(&self) -> [(&'static str, String); 5] {
         let path = |path: &Path| path.to_string_lossy().into_owned();
         [

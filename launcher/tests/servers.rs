@@ -1,4 +1,4 @@
-//! The servers start, survive what tests do to them, and leave nothing behind.
+//! Tests that the servers start, survive what tests do to them, and leave nothing behind.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::io::{BufRead, BufReader};
@@ -30,7 +30,7 @@ fn at_work_in(folder: &Path) -> usize {
     inside.count()
 }
 
-/// Waits until `gone` returns true, for at most half a minute. Returns its last answer.
+/// Waits until `gone` returns true, for at most half a minute. Returns false if the time is over.
 fn wait_until(gone: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(30) {

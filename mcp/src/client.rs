@@ -14,11 +14,11 @@ use crate::results;
 use crate::server::{InvalidServer, McpServer};
 use crate::tool::McpTool;
 
-/// The key of a call's idempotency key in the `_meta` of its request.
+/// The field of a request's `_meta` that holds the idempotency key of the call.
 pub const IDEMPOTENCY_KEY: &str = "holdover/idempotencyKey";
 
-/// A client of one server. It can serve any number of tools and calls at once. The connection, and the server's
-/// program, live as long as the client, or until the server ends the connection.
+/// A client of one server. It can serve any number of tools and calls at once. Once opened, the connection stays open,
+/// and the server's program runs, until the client is dropped or the server ends the connection.
 pub struct McpClient {
     server: McpServer,
     open: Mutex<Option<Arc<Connection>>>,
@@ -40,7 +40,7 @@ impl McpClient {
     }
 
     /// Returns the tools of the server. If no connection is open, connects to the server and lists its tools, within 30
-    /// s. If a connection is open, returns the list that was read when it was opened.
+    /// seconds. If a connection is open, returns the list that was read when it was opened.
     ///
     /// # Errors
     /// The server cannot be started or reached, or lacks a tool that [`McpServer::tools`] names. The call also fails if

@@ -4,7 +4,7 @@ use holdover_core::image::{Image, Images};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents};
 
-/// Returns the result, or the error that the tool reported.
+/// Returns the result of a call. Fails if the tool reported an error, or if the answer holds no result.
 pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> {
     let result = match response {
         CallToolResponse::Complete(result) => result,

@@ -24,7 +24,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server.mjs")
 }
 
-/// A folder with the record of an MCP server, which writes down what it receives.
+/// A folder with the file in which an MCP server records the messages that it receives.
 struct Place {
     folder: tempfile::TempDir,
 }

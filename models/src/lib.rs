@@ -1,8 +1,8 @@
-//! Model adapters behind core's `Model` trait.
+//! Adapters that implement core's `Model` trait.
 //!
 //! - [`OpenAi`]: any server that speaks OpenAI's chat completions API, hosted or local.
 //! - [`Anthropic`]: any server that speaks Anthropic's messages API.
-//! - [`ScriptedModel`]: no model at all. It plays answers from a file, for tests and demos.
+//! - [`ScriptedModel`]: no model at all. It plays answers from a script, for tests and demos.
 //!
 //! A [`ModelRef`] names a model as `PROVIDER:NAME`, and [`connect`] creates its adapter.
 //!

@@ -19,7 +19,7 @@ const OPENAI_KEY_ENV: &str = "OPENAI_API_KEY";
 /// The environment variable with the API key of Anthropic's own service.
 const ANTHROPIC_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 
-/// The adapter that connects to a model.
+/// The kind of adapter that connects to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
@@ -89,7 +89,7 @@ fn timeout_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>,
     Err(de::Error::invalid_value(de::Unexpected::Unsigned(ms), &expected.as_str()))
 }
 
-/// The error for a text that names no model.
+/// The error for a text that is not a model reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidModelRef {
@@ -133,7 +133,7 @@ impl FromStr for ModelRef {
     }
 }
 
-/// Omits the query of the base URL, which may be secret.
+/// Shows only the part of the base URL that holds no secret.
 impl fmt::Debug for ModelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ModelRef")
@@ -156,8 +156,8 @@ impl fmt::Display for ModelRef {
 /// Returns the model that `reference` names. Reads the key or the script, but does not contact the server.
 ///
 /// # Errors
-/// All errors are of kind `Configuration`: a key is not set, a script cannot be read, a setting is not valid for the
-/// provider, or a time-out is out of bounds.
+/// All errors are of kind `Configuration`: a key is not set or cannot be sent, a script cannot be read, or a setting is
+/// not valid or does not belong to the provider.
 pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
     let name = reference.name.as_str();
     match reference.provider {
@@ -188,7 +188,8 @@ pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
     }
 }
 
-/// Returns the default settings of the provider, changed as `reference` says.
+/// Returns `service`, the default settings of the provider, with the changes that `reference` makes. Reads the key from
+/// its environment variable.
 fn settings(
     reference: &ModelRef,
     service: ServerSettings,

@@ -19,8 +19,9 @@ pub(crate) struct AskUser {
     choices: Option<Vec<String>>,
 }
 
-/// Asks the user who follows the session, and waits durably for the answer. The tool is `read_only`, because asking
-/// changes nothing outside: a question that is open when the turn is stopped is not in doubt.
+/// Returns a tool that asks the user who follows the session, and waits durably for the answer. The tool is
+/// `read_only`, because asking changes nothing outside: a question that is open when the turn is stopped is not in
+/// doubt.
 pub(crate) fn ask_user(name: ToolName) -> FunctionTool<AskUser> {
     FunctionTool::on_client(
         name,

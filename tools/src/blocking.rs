@@ -16,7 +16,7 @@ impl Dropped {
         Self(Arc::new(AtomicBool::new(true)))
     }
 
-    /// Fails once the call is dropped. Work checks this in every loop and before every effect.
+    /// Fails once the call is dropped. Work calls this from time to time, and before it replaces a file.
     pub(crate) fn check(&self) -> Result<(), ToolError> {
         if self.0.load(Ordering::Acquire) {
             return Err(ToolError::NotRun("the call was dropped".to_owned()));

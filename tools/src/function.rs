@@ -196,7 +196,7 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         self
     }
 
-    /// Removes the time limit of calls and overrides the agent's limits. A stop of the turn still stops a call.
+    /// Removes the time limit of calls, including the limit that the agent sets. A stop of the turn still stops a call.
     #[must_use]
     pub fn no_timeout(mut self) -> Self {
         self.spec.timeout_ms = Some(Bound::Never);

@@ -20,9 +20,9 @@
 //! [`FunctionTool`] makes a tool from an async function and a type for its arguments. [`CommandTool`] makes a tool from
 //! a program; it is data, so an agent file can declare it.
 //!
-//! [`Sandboxes`] give the file tools and `run_command` a folder for each session instead of the root. The
-//! first call that needs the folder creates it, and it is freed at the end of the turn. Commands in it run
-//! under bubblewrap where that works.
+//! [`Sandboxes`] give the file tools and `run_command` a folder for each session instead of the root. The first call
+//! that needs the folder creates it, and the end of the turn frees it. Commands in a sandbox run under bubblewrap if it
+//! works and is not turned off.
 //!
 //! The tools work only on Unix.
 

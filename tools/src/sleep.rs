@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::FunctionTool;
 
-/// The maximum length of a sleep: 30 days.
+/// The maximum length of a sleep, in seconds: 30 days.
 const SLEEP_SECONDS_MAX: u64 = 30 * 24 * 60 * 60;
 
 #[derive(Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ pub(crate) struct Sleep {
     seconds: u64,
 }
 
-/// Waits durably: no task runs during the wait, and the wait survives the end of the process.
+/// Returns a tool that waits durably: no task runs during the wait, and the wait survives the end of the process.
 pub(crate) fn sleep(name: ToolName) -> FunctionTool<Sleep> {
     FunctionTool::new(
         name,

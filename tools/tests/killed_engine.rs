@@ -1,4 +1,4 @@
-//! A program that the engine started still gets its whole input when the engine is killed.
+//! Tests that a program gets its whole input even if the engine that started it is killed.
 
 // A helper of a test may panic like the test itself.
 #![allow(clippy::unwrap_used)]
@@ -18,8 +18,8 @@ const FOLDER: &str = "HOLDOVER_TEST_PROGRAM_IN";
 /// The size of the input, more than a pipe holds.
 const INPUT_BYTES: usize = 200_008;
 
-/// Reports that it has begun, and reads nothing until it is told to. `begun`, `go` and `over` are named
-/// pipes.
+/// A shell line that reports that it has begun, and reads its input only when it is told to. `begun`, `go` and `over`
+/// are named pipes.
 const PROGRAM: &str = "echo begun > begun; read word < go; cat > read; echo over > over";
 
 fn arguments() -> Value {

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Raw;
 use crate::Failed;
 
-/// The most inserts that share a transaction, as in the store.
+/// The maximum number of inserts that share a transaction, as in the store.
 const GROUP_MAX: usize = 256;
 
 /// A handle to the thread that inserts.

@@ -103,7 +103,7 @@ fn new_session(tenant: &str, start: Start) -> Result<NewSession, Failed> {
     })
 }
 
-/// Ends the run of a claimed session, which is then idle.
+/// Ends the run of a claimed session, and leaves the session idle.
 pub(super) async fn end(store: &dyn StateStore, claim: &Claim) -> Result<(), Failed> {
     let release = Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 });
     store.commit(&claim.fence, Commit { release, ..Commit::new("end".parse()?) }).await?;
@@ -125,7 +125,7 @@ pub(super) async fn answer(store: &dyn StateStore, key: &SessionKey, asked: &Ask
     Ok(())
 }
 
-/// Removes sessions.
+/// Deletes sessions, even if a run holds them.
 pub(super) async fn remove(store: &dyn StateStore, keys: &[SessionKey]) -> Result<(), Failed> {
     let one = |key| async move { store.delete_session(key, Deletion::FORCE).await.map(drop) };
     stream::iter(keys).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;

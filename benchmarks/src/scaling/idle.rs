@@ -14,8 +14,8 @@ use crate::stores::Backend;
 /// Postgres updates them when a connection has been idle for ten seconds.
 const SETTLED: Duration = Duration::from_secs(15);
 
-/// Returns the exchanges per second of one worker with default options, as the server counts them during
-/// `counted`. None: the backend has no such counter.
+/// Returns the exchanges per second of one worker with default options, as the server counts them during `counted`.
+/// Returns `None` if the backend has no such counter.
 pub(super) async fn exchanges(backend: &Backend, counted: Duration) -> Result<Option<f64>, Failed> {
     let runtime =
         Runtime::new(Arc::clone(backend.store()), Arc::new(Agents::new()), RuntimeOptions::default());

@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// The sizes of the files that were written, in bytes.
+/// The sizes of the files that were written, in bytes. Both are 0 for a server.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Files {
     pub(crate) store: u64,
@@ -110,20 +110,20 @@ impl Backend {
         &self.bare
     }
 
-    /// Returns the bytes stored on the server: of Postgres the tables with their indexes, of Redis all memory, of
-    /// a file 0.
+    /// Returns the number of bytes that the server stores: for Postgres those of the tables with their indexes, for
+    /// Redis all memory. Returns 0 for SQLite.
     pub(crate) async fn server_bytes(&self) -> Result<u64, Failed> {
         self.bare.server_bytes().await
     }
 
-    /// Returns how many exchanges the server has counted, including this one. None: there is no server, or there
-    /// are several.
+    /// Returns the number of exchanges that the server has counted, including this one. Returns `None` if there is no
+    /// server, or if there are several.
     pub(crate) async fn exchanges(&self) -> Result<Option<u64>, Failed> {
         self.bare.exchanges().await
     }
 
-    /// Removes everything that was created, except the few keys of a Redis namespace that hold no sessions.
-    /// Returns the sizes of the files once everything is written back.
+    /// Removes everything that was created, but for Redis only the bare inserts: the keys of the store stay in their
+    /// namespace. Returns the sizes of the files once everything is written back.
     pub(crate) async fn close(self) -> Result<Files, Failed> {
         match self.opened {
             Opened::Sqlite { store, folder } => {

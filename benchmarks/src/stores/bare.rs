@@ -76,8 +76,8 @@ impl Bare {
         Ok(())
     }
 
-    /// Returns the bytes on the server: of the schema's tables with their indexes, or all memory of Redis. 0 for a
-    /// file.
+    /// Returns the number of bytes that the server stores: for Postgres those of the schema's tables with their
+    /// indexes, for Redis all memory. Returns 0 for SQLite.
     pub(super) async fn server_bytes(&self) -> Result<u64, Failed> {
         let bytes = match self {
             Self::Sqlite(_) => 0,
@@ -91,8 +91,8 @@ impl Bare {
         Ok(u64::try_from(bytes)?)
     }
 
-    /// Returns how many exchanges the server has counted, including this one: transactions of the database, or
-    /// reads from connections. None: there is no server, or there are several.
+    /// Returns the number of exchanges that the server has counted, including this one: transactions of the database,
+    /// or reads from connections. Returns `None` if there is no server, or if there are several.
     pub(super) async fn exchanges(&self) -> Result<Option<u64>, Failed> {
         let asked = match self {
             Self::Sqlite(_) | Self::Redis { connection: Wire::Cluster(_), .. } => return Ok(None),
@@ -122,7 +122,8 @@ impl Bare {
         Ok(())
     }
 
-    /// Removes everything that was inserted. Of Postgres, removes the whole schema.
+    /// Removes everything that was inserted, and for Postgres the whole schema. Does nothing for SQLite, whose folder
+    /// is removed.
     pub(super) async fn remove(&self) -> Result<(), Failed> {
         match self {
             Self::Sqlite(_) => {}

@@ -49,7 +49,7 @@ impl Speed {
     }
 }
 
-/// The least number of writes in a repetition. Each session makes at least [`EACH_MIN`].
+/// The approximate minimum number of writes in a repetition. Each session makes at least [`EACH_MIN`].
 const ALL_MIN: usize = 640;
 const EACH_MIN: usize = 10;
 

@@ -1,5 +1,5 @@
-//! Measures how soon a new process continues a session: from its start to the first call of the model, after the
-//! process before it was killed in the middle of a turn.
+//! Measures how soon a new process continues a session whose process was killed in the middle of a turn: the time from
+//! the start of the new process to its first call of the model.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -43,7 +43,7 @@ enum Part {
 }
 
 impl Resume {
-    /// Runs the measurement. None: this process was only a part of it, and another process reports.
+    /// Runs the measurement. Returns `None` if this process was only a part of it, and another process reports.
     pub(crate) async fn measure(&self) -> Result<Option<Value>, Failed> {
         match self.part {
             Some(part) => part.play(&self.store).await.map(|()| None),
@@ -108,7 +108,7 @@ impl Part {
     }
 }
 
-/// Returns the URL of a new schema or namespace there; a `sqlite:` URL stays as it is.
+/// Returns `url` with a new schema or namespace. A `sqlite:` URL stays as it is.
 fn own(url: &str) -> String {
     let name = Uuid::new_v4().simple();
     let and = if url.contains('?') { '&' } else { '?' };

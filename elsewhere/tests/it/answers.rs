@@ -1,4 +1,4 @@
-//! The meaning of answers, and secrets that errors must not contain.
+//! Tests of the client: the meaning of answers, and the secrets that errors must not contain.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Programs with agents, and servers with answers that a test sets.
+//! Shared helpers: programs with agents, and servers whose answers a test sets.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,7 +21,8 @@ use holdover_store_memory::MemoryStore;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Environment variables that cargo sets for every test. Tests cannot safely set variables themselves.
+/// The name of a variable whose value serves as a token. Cargo sets it for every test; tests cannot safely set
+/// variables themselves.
 pub(crate) const TOKEN: &str = "CARGO_PKG_NAME";
 pub(crate) const OTHER_TOKEN: &str = "CARGO_PKG_VERSION";
 
@@ -114,7 +115,7 @@ impl Model for Script {
     }
 }
 
-/// The answers of the agent `digger` to its tasks.
+/// Returns the answer of the agent `digger` to a task.
 pub(crate) fn digs(task: &str) -> Say {
     match task {
         "for ever" => Say::Nothing,
@@ -133,7 +134,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// A program whose agent `digger` takes tasks.
+    /// Starts a program whose agent `digger` takes tasks.
     pub(crate) async fn digger(callers: Callers) -> Self {
         Self::digger_with(callers, None).await
     }
@@ -163,7 +164,7 @@ impl Program {
         Self { runtime, agent, model, base }
     }
 
-    /// The address of the program's agent.
+    /// Returns the address of the program's agent.
     pub(crate) fn remote(&self) -> Remote {
         Remote::new(format!("{}/agents/{}/tasks", self.base, self.agent.spec().name))
     }
@@ -203,8 +204,8 @@ pub(crate) struct Parrot {
 }
 
 impl Parrot {
-    /// Starts a server that sends these answers in order, and repeats the last one. After `None` it sends
-    /// nothing and keeps the connection open.
+    /// Starts a server that sends these answers in order, and repeats the last one. For `None`, it sends nothing and
+    /// keeps the connection open.
     pub(crate) async fn new(answers: impl IntoIterator<Item = Option<Vec<u8>>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -243,7 +244,7 @@ impl Parrot {
     }
 }
 
-/// An answer with a `content-length` header.
+/// Returns an answer with a `content-length` header.
 pub(crate) fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     let body = body.as_ref();
     let head = format!(

@@ -1,4 +1,4 @@
-//! The callers that may give tasks, and their tokens.
+//! Tests of the callers that may give tasks, and of their tokens.
 
 use holdover_core::remote::{Remote, TaskStanding};
 use holdover_elsewhere::{Callers, InvalidToken};

@@ -1,4 +1,4 @@
-//! Outcomes that are sent to a task's reply address, and the tokens that protect it.
+//! Tests of outcomes that are sent to a task's reply address, and of the tokens that protect it.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use sha2::Sha256;
 
 use crate::bench::{Parrot, Program, Say, Script, TOKEN, listen, tenant, value_of, wire};
 
-/// A program whose chief has given two tasks to an agent in another program. That program never sends an
-/// outcome by itself.
+/// A program whose agent `chief` has given two tasks to an agent in another program. The other program never sends an
+/// outcome.
 struct Waiting {
     here: Program,
     key: SessionKey,
@@ -94,7 +94,7 @@ fn found(words: &[&str]) -> (ResultStatus, String) {
     (ResultStatus::Done, told.join("\n"))
 }
 
-/// Returns a token in the program's format with changed content or another key.
+/// Returns `token` with its content changed by `change`, signed with `key`.
 fn signed(token: &str, key: &str, change: impl FnOnce(&mut Value)) -> String {
     let (place, _) = token.split_once('.').unwrap();
     let mut place: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(place).unwrap()).unwrap();

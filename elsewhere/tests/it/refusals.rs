@@ -1,4 +1,4 @@
-//! Requests that the router refuses, and the form of its errors.
+//! Tests of requests that the router refuses, and of the form of its errors.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use crate::bench::{Script, digs, tenant};
 
-/// Returns the router without a connection, so that no answer is lost while a long body is being sent.
+/// Returns a router that is called without a connection, so that no answer is lost while a long body is being sent.
 fn app(store: impl StateStore) -> axum::Router {
     let agent = Arc::new(Agent::builder("digger").model(Script::new(digs)).build().unwrap());
     let options = RuntimeOptions::default()

@@ -1,4 +1,4 @@
-//! The requests that the client sends, and the addresses to which it sends no token.
+//! Tests of the requests that the client sends, and of the addresses to which it sends no token or no outcome.
 
 use holdover_core::machine::Usage;
 use holdover_core::remote::{Remote, TaskOutcome, TaskStanding};

@@ -1,4 +1,4 @@
-//! Tasks from other programs: given once, looked up, stopped.
+//! Tests of tasks from other programs, which are given, looked up and stopped.
 
 use holdover_core::machine::Usage;
 use holdover_core::model::TokenUsage;

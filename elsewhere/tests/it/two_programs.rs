@@ -1,4 +1,4 @@
-//! Two programs: a chief in one gives tasks to an agent of the other.
+//! Tests of two programs: the agent `chief` of one gives tasks to an agent of the other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use holdover_runtime_local::{Agent, Execute, SubAgent};
 
 use crate::bench::{Program, Say, Script, TOKEN, listen, tenant, value_of, wire};
 
-/// Runs the chief. Returns the result of its call and the time that it took.
+/// Runs the chief, which polls for outcomes at the interval `every`. If `tells` is true, the other program also sends
+/// them. Returns the result of the chief's call and the time that it took.
 async fn dig(tells: bool, every: Duration) -> (String, Duration) {
     let (listener, base) = listen().await;
     let callers = Callers::with_tokens([(value_of(TOKEN), tenant("acme"))]).unwrap();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::policy::{Budget, NoAccounts};
 
-/// A scripted model: it pays two bills and tries to close the account.
+/// The script of the model, which pays two bills and tries to close the account.
 const SCRIPT: &str = r#"
 [[turns]]
 when = { nth = 1 }

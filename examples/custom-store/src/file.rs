@@ -9,7 +9,8 @@ use holdover_store::ids::SessionKey;
 use holdover_store::{StoreError, StoreErrorKind};
 use redb::{Builder, ConcurrencyMode, Database, ReadableTable, TableDefinition};
 
-/// Tenant and session. They are part of every key, so a tenant cannot reach the rows of another tenant.
+/// Tenant and session. They are part of the key of every slot and row, so a tenant cannot reach the rows of another
+/// tenant.
 pub(crate) type SessionAt = (&'static str, &'static str);
 /// The slot of each session key.
 pub(crate) const SLOTS: TableDefinition<SessionAt, &[u8]> = TableDefinition::new("slots");
@@ -39,7 +40,8 @@ pub(crate) fn within<'a>(
     (tenant, id, &rows.start)..(tenant, id, &rows.end)
 }
 
-/// Opens the file, and returns its format. If `make` is true, creates the file if needed, and the tables of a new file.
+/// Opens the file, and returns its format, or `None` if it has no tables yet. If `make` is true, creates the file if
+/// needed, and the tables of a new file.
 pub(crate) fn open(path: &Path, make: bool) -> Done<(Database, Option<u64>)> {
     let mut builder = Builder::new();
     builder.set_concurrency_mode(ConcurrencyMode::MultiWriter).set_cache_size(64 << 20);

@@ -34,7 +34,7 @@ use crate::rows::RedbRows;
 /// The options for opening a store.
 #[derive(Clone)]
 pub struct Options {
-    /// The source of all instants. A test moves it by hand.
+    /// The clock of the store. A test passes a clock that it sets by hand.
     pub clock: Arc<dyn Clock>,
     /// The maximum size of a single payload, in bytes.
     pub payload_bytes_max: usize,
@@ -46,7 +46,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The clock of the machine, payloads of at most 16 MiB, writes of at most 64 MiB. A missing file is created.
+    /// Returns options with the clock of the machine, payloads of at most 16 MiB, and writes of at most 64 MiB. A
+    /// missing file is created.
     fn default() -> Self {
         let clock = Arc::new(MachineClock);
         Self { clock, payload_bytes_max: 16 << 20, commit_bytes_max: 64 << 20, make: true }
@@ -68,7 +69,8 @@ pub struct RedbStore(RowStore<RedbRows>);
 
 impl RedbStore {
     /// Opens the file. A missing file is created unless [`Options::make`] is false. Fails with
-    /// [`Newer`](holdover_store::StoreErrorKind::Newer) if the file has a newer format.
+    /// [`Newer`](holdover_store::StoreErrorKind::Newer) if the file has a newer format, and with
+    /// [`Unsupported`](holdover_store::StoreErrorKind::Unsupported) if it has an older one.
     pub async fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, StoreError> {
         RedbRows::open(path.into(), options).await.map(|rows| Self(RowStore::new(rows)))
     }

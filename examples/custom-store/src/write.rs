@@ -14,7 +14,8 @@ use crate::read::{rows, slot};
 /// The kinds of rows that have index entries.
 const INDEXED: [Kind; 2] = [Kind::Pending, Kind::Labels];
 
-/// The tables of a write transaction. redb allows only one at a time, so there is no other writer until it ends.
+/// The tables of a write transaction. redb allows only one write transaction at a time, so there is no other writer
+/// until it ends.
 pub(crate) struct Writer<'t> {
     slots: Table<'t, SessionAt, &'static [u8]>,
     rows: Table<'t, RowAt, &'static [u8]>,
@@ -97,7 +98,8 @@ impl Writer<'_> {
         Ok(Verdict::Applied { now, place: 0 })
     }
 
-    /// Removes a session that cannot be read, if its incarnation is `life` or `life` is `None`.
+    /// Removes a session that cannot be read, if its incarnation is `life` or `life` is `None`. Returns true if it was
+    /// removed.
     pub(crate) fn remove_unreadable(&mut self, key: &SessionKey, life: Option<Incarnation>) -> Done<bool> {
         let Some(slot) = self.slots.get(at(key))?.map(|slot| slot.value().to_vec()) else {
             return Ok(false);

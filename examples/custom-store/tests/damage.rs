@@ -1,4 +1,4 @@
-//! A damaged session is named in errors, does not block other sessions, and can be removed. Any part may be damaged.
+//! Tests that a session with any damaged part is named in errors, does not block other sessions, and can be removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 #[path = "harness/raw.rs"]

@@ -1,4 +1,4 @@
-//! Sessions are found by the labels of their current life.
+//! Tests that sessions are found by the labels of their current life.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use custom_store::{Options, RedbStore};

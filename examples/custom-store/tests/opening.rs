@@ -1,4 +1,4 @@
-//! Opening an existing store does not create a missing one.
+//! Tests that opening with `make: false` creates no missing store.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use custom_store::{Options, RedbStore};

@@ -44,7 +44,7 @@ struct Refund {
     cents: u32,
 }
 
-/// Returns the clerks of all versions.
+/// Returns the clerks of all versions. Without `model`, they use the built-in script.
 pub(crate) fn clerks(model: Option<&ModelRef>, bank: &Bank) -> Result<Agents, Box<dyn Error>> {
     let model: Arc<dyn Model> = match model {
         Some(model) => connect(model)?,
@@ -55,7 +55,7 @@ pub(crate) fn clerks(model: Option<&ModelRef>, bank: &Bank) -> Result<Agents, Bo
     VERSIONS.into_iter().map(clerk).collect()
 }
 
-/// Returns a clerk of one version. It has one tool of each kind.
+/// Returns a clerk of one version. It has a tool that only reads, a tool with an effect, and a tool that a client runs.
 fn clerk(
     version: &str,
     instructions: &str,

@@ -1,4 +1,4 @@
-//! The routes. Each one makes one call of the engine.
+//! The routes. Each handler in this file makes one call of the engine.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::errors::{Body, Error, Given};
 use crate::events;
 
-/// The maximum size of a request body.
+/// The maximum size of a request body, in bytes.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// The maximum number of messages in one response.
@@ -114,8 +114,8 @@ async fn show(State(desk): State<Desk>, Given(Path(session)): Session) -> Result
     Ok(Json(desk.runtime.standing(&desk.key(session)).await?))
 }
 
-/// Lists the calls of all sessions that wait for a person, soonest deadline first. `unreadable` lists those that a
-/// newer version of the program wrote.
+/// Lists the calls of all sessions that wait for a person, soonest deadline first. `unreadable` lists those that this
+/// version of the program cannot read, such as those of a newer version.
 async fn approvals(State(desk): State<Desk>, Given(Query(page)): Given<Query<PageRequest>>) -> Answer {
     let kind = Some(PendingKind::Approval);
     let query = PendingQuery { kind, page, ..PendingQuery::all(desk.tenant) };
@@ -192,7 +192,8 @@ fn delivered(delivered: Delivered) -> Answer {
     Ok((status, Json(json!({ "accepted": accepted }))))
 }
 
-/// Returns the customer's idempotency key. It cannot collide with the keys of others: answers have separate keys.
+/// Returns the customer's idempotency key, or `None` if the request has none. It cannot collide with the key of an
+/// answer.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<ItemKey>, Error> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = std::str::from_utf8(key.as_bytes())

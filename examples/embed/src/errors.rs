@@ -39,7 +39,7 @@ impl From<RuntimeError> for Error {
     }
 }
 
-/// A JSON body. A body that is not valid gets a one-line error.
+/// A JSON body. A body that is not valid, or does not arrive in time, gets a one-line error.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {

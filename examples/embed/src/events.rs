@@ -32,8 +32,8 @@ pub(crate) async fn follow(
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Error> {
     let after = last_seen(&headers)?.or(from.after).unwrap_or(EventCursor::START);
     let key = desk.key(session);
-    // Errors for an unknown session or a cursor of a deleted one are reported here, while the response can still have a
-    // status.
+    // Errors, such as an unknown session or a cursor of another one, are reported here, while the response can still
+    // have a status.
     if let Some(Err(error)) = desk.runtime.follow(&key, after, Follow::Available).next().await {
         return Err(error.into());
     }

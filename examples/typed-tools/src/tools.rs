@@ -91,7 +91,8 @@ impl Warehouse {
             .resources(|asked| shelf(asked.article, Access::Read)))
     }
 
-    /// Returns a tool whose calls may be sent twice: the second time, the key is known.
+    /// Returns a tool whose calls may be sent twice: the second send changes nothing, because its idempotency key is
+    /// known.
     pub(crate) fn reserve(&self) -> Result<FunctionTool<Pieces>, InvalidId> {
         let put_aside = |warehouse: Self, asked, call: ToolCall| async move {
             warehouse.put_aside(asked, call.idempotency_key)

@@ -5,7 +5,8 @@ use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelEvent, Stop
 use super::event::{BlockDelta, BlockStart, Event, UsageReport};
 use crate::wire::{Answer, Heard, Taken, Tokens, in_stream, incomplete, is_json, malformed};
 
-/// The prefix of the data of a redacted block in a signature field. Other signatures are base64.
+/// The prefix of a signature that holds the data of a redacted block. Real signatures are base64, so none begins with
+/// it.
 pub(super) const REDACTED: &str = "redacted:";
 /// The maximum number of blocks in one answer.
 const BLOCKS_MAX: usize = 1024;
@@ -37,7 +38,7 @@ enum Block {
         tool: String,
         arguments: String,
         given: Option<String>,
-        /// `None` while more may come. Afterwards, true if the arguments are complete JSON.
+        /// `None` until the block ends. Then true if the streamed arguments are complete JSON.
         stopped: Option<bool>,
     },
     /// A block of an unknown kind. It is skipped.
@@ -72,8 +73,8 @@ impl Answer for Blocks {
 }
 
 impl Blocks {
-    /// Takes an event of the stream. Returns the model event that follows from it, if any. The last event gives the
-    /// answer.
+    /// Takes an event of the stream. Returns the model event that follows from it, if any. `message_stop` gives the
+    /// whole answer.
     fn hear(&mut self, event: Event) -> Result<Option<ModelEvent>, ModelError> {
         match event {
             Event::MessageStart { message } => Ok(self.count(message.usage)),
@@ -180,9 +181,9 @@ impl Blocks {
         }
     }
 
-    /// Returns events for the calls that were completed since the last time, in order. A block also ends where the
-    /// answer is cut off. A call in the last block therefore counts only if its arguments are complete JSON, or once
-    /// the stop reason shows that the answer is complete.
+    /// Returns events for the calls that were completed since the last time, in order. The service also ends a block
+    /// where the answer is cut off. A call in the last block therefore counts only if its arguments are complete JSON,
+    /// or once the stop reason shows that the answer is complete.
     fn newly_written(&mut self) -> Vec<ModelEvent> {
         if self.written == self.calls {
             return Vec::new();
@@ -225,8 +226,8 @@ impl Blocks {
 }
 
 impl Block {
-    /// Returns the block as a part of the answer. `cut` is true if the answer reached its token limit, perhaps in the
-    /// middle of this block.
+    /// Returns the block as a part of the answer, or `None` if it is empty or of an unknown kind. `cut` is true if this
+    /// is the last block of an answer that reached its token limit, so the block may be incomplete.
     fn into_part(self, cut: bool) -> Option<AnswerPart> {
         match self {
             Self::Text(text) => (!text.is_empty()).then_some(AnswerPart::Text(text)),
@@ -246,7 +247,8 @@ impl Block {
     }
 }
 
-/// Returns the arguments of a call: the written ones or, if nothing was written, those in the first event of the call.
+/// Returns the arguments of a call: the streamed ones or, if there are none, those in the first event of the call. If
+/// there are neither, returns an empty object, or nothing if the call may have been cut off.
 fn in_full(arguments: String, given: Option<String>, cut: bool) -> String {
     let written = !arguments.trim().is_empty();
     match given {
@@ -278,7 +280,7 @@ impl Counts {
             .raise(report.output_tokens_details.map(|details| details.thinking_tokens).unwrap_or_default());
     }
 
-    /// Returns the usage in core's terms: the service counts cached tokens separately, core counts them as input.
+    /// Returns the usage in core's terms. The service counts cached tokens separately; core counts them as input.
     fn total(&self) -> TokenUsage {
         TokenUsage {
             input: self.input.get() + self.written_to_cache.get() + self.read_from_cache.get(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::wire::{Tokens, malformed};
 
-/// One event. Unknown events and fields are skipped, because the service may add some.
+/// An event of the stream. Unknown events and fields are skipped, because the service may add some.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Event {
@@ -93,7 +93,8 @@ pub(super) struct Ended {
     pub(super) stop_reason: Option<String>,
 }
 
-/// The token counts so far. Each report repeats or raises the counts of earlier reports.
+/// A report of the token counts so far. A count that the report leaves out is 0. Of several reports, the highest count
+/// is used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UsageReport {
@@ -111,8 +112,8 @@ pub(super) struct OutputDetails {
 }
 
 impl Event {
-    /// Reads an event. The kind is read from the data, which also names it, because some servers leave out the name of
-    /// the event.
+    /// Reads an event from its data. The field `type` of the data gives the kind, because some servers leave out the
+    /// name of the event.
     pub(super) fn read(data: &str) -> Result<Self, ModelError> {
         serde_json::from_str(data).map_err(|error| malformed(format!("an event cannot be read: {error}")))
     }

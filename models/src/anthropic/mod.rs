@@ -31,9 +31,9 @@ const PATH_VERSION: &str = "v1";
 /// Arguments of a call that are not a JSON object are sent back inside one, in its field `unreadable_arguments`,
 /// because the API accepts only objects.
 ///
-/// A `ping` does not reset the stall time-out, because the connection sends it even if the model is stuck. The
-/// exception is a `ping` while the model writes the arguments of a call: the service holds the arguments back until
-/// they are valid, and sends nothing else meanwhile.
+/// A `ping` does not reset the stall time-out, because servers send it even if the model is stuck. The exception is a
+/// `ping` while the model writes the arguments of a call: the service may hold the arguments back until they are
+/// complete, and sends nothing else meanwhile.
 pub struct Anthropic {
     name: String,
     circuit: String,
@@ -44,7 +44,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// Creates an adapter with these settings. Sends nothing to the server.
+    /// Creates an adapter with these settings. Sends nothing to the server. All errors are of kind `Configuration`.
     pub fn new(settings: ServerSettings) -> Result<Self, ModelError> {
         let mut settings = settings.checked()?;
         settings.base_url = with_version(&settings.base_url, PATH_VERSION);

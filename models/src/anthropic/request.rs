@@ -82,8 +82,8 @@ enum Told<'a> {
     Blocks(Vec<Block<'a>>),
 }
 
-/// Marks the end of a part of the request that the service caches. The next step repeats that part, and pays only a
-/// fraction of the price for it. A mark on a part that is too short for the cache has no effect.
+/// A mark at the end of a part of the request that the service caches. The next step repeats that part, which then
+/// costs only a fraction of its price. A mark on a part that is too short for the cache has no effect.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum CacheControl {
@@ -146,8 +146,8 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
                     spoken.push(Role::User, result_block(results.of(&call.id)?, id));
                 }
             }
-            // Results are sent with their calls. Empty assistant messages are left out, because the service refuses
-            // them.
+            // Results are sent with their calls. Assistant messages without text and calls are left out, because the
+            // service refuses them.
             Message::Assistant(_)
             | Message::Tool(_)
             | Message::Decision(_)
@@ -209,8 +209,8 @@ fn wire_ids(said: &AssistantMessage, calls_before: &mut usize) -> Vec<String> {
         .collect()
 }
 
-/// Returns the blocks of a message, in order. Signed reasoning of the current turn is sent back; the service checks the
-/// signature and the text that it signs.
+/// Returns the blocks of a message, in order. Reasoning is included only if it is signed and `this_turn` is true. It is
+/// unchanged, because the service checks its signature.
 fn assistant_blocks<'a>(
     said: &'a AssistantMessage,
     ids: &[String],

@@ -9,7 +9,7 @@ pub(super) enum Role {
     Assistant,
 }
 
-/// One message.
+/// A message: consecutive blocks of one role.
 #[derive(Serialize)]
 pub(super) struct Said<B> {
     role: Role,

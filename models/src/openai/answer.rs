@@ -84,7 +84,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Returns true if the model has finished its answer.
+    /// Returns true if the answer is complete: it has ended, and was neither cut off nor refused.
     fn is_through(&self) -> bool {
         let stop = self.stop.as_deref().filter(|_| !self.refused);
         stop.and_then(|stop| stop_reason(stop, !self.calls.is_empty()).ok()).is_some_and(StopReason::is_whole)

@@ -110,8 +110,8 @@ impl Calls {
     }
 }
 
-/// Returns the arguments of a call that was completely written. Some servers write nothing for a tool without
-/// arguments.
+/// Returns the arguments of a call that was completely written. Some servers write nothing for a call without
+/// arguments, so an empty text becomes an empty object.
 fn written(arguments: &str) -> String {
     let none = arguments.trim().is_empty();
     if none { "{}".to_owned() } else { arguments.to_owned() }

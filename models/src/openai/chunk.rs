@@ -42,13 +42,14 @@ pub(super) struct FunctionDelta {
     pub(super) arguments: Option<Value>,
 }
 
-/// The token counts so far. Each report repeats or raises the counts of earlier reports.
+/// A report of the token counts so far. A count that the report leaves out is 0. Of several reports, the highest count
+/// is used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UsageReport {
     pub(super) prompt_tokens: Tokens,
     pub(super) completion_tokens: Tokens,
-    /// Some servers report here what the others report in `prompt_tokens_details`.
+    /// The tokens written to the cache, from servers that do not report them in `prompt_tokens_details`.
     pub(super) cache_creation_input_tokens: Tokens,
     pub(super) prompt_tokens_details: Option<PromptDetails>,
     pub(super) completion_tokens_details: Option<CompletionDetails>,
@@ -78,7 +79,7 @@ impl Delta {
         }
     }
 
-    /// Returns the piece of reasoning. Servers use different names for its field.
+    /// Returns the piece of reasoning. Servers send it in different fields.
     pub(super) fn thought(&self) -> String {
         let named = [&self.reasoning_content, &self.reasoning].map(string);
         let piece = named.into_iter().find(|piece| !piece.is_empty()).unwrap_or_default();
@@ -93,8 +94,8 @@ fn string(value: &Option<Value>) -> String {
     value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the text of all pieces of the type `kind`: `{"type": "text", "text": "…"}`. A piece of type `thinking` may
-/// hold a list of such pieces.
+/// Returns the joined text of all pieces of the type `kind`. A piece looks like `{"type": "text", "text": "…"}`. A
+/// piece of the type `thinking` may hold a list of text pieces instead of a string.
 fn pieces_of(pieces: &[Value], kind: &str) -> String {
     let of_kind = pieces.iter().filter(|piece| piece["type"] == kind);
     of_kind

@@ -32,7 +32,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// Creates an adapter with these settings. Sends nothing to the server.
+    /// Creates an adapter with these settings. Sends nothing to the server. All errors are of kind `Configuration`.
     pub fn new(settings: ServerSettings) -> Result<Self, ModelError> {
         let settings = settings.checked()?;
         let key = settings.api_key.as_ref().map(|key| secret(&format!("Bearer {}", key.reveal())));

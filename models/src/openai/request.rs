@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::wire::{Results, call_id, told, tool_name};
 
-/// The families of OpenAI's models that require `max_completion_tokens` and refuse `max_tokens`. Other servers do not
-/// know `max_completion_tokens`.
+/// The prefixes of the names of OpenAI's models that require `max_completion_tokens` and refuse `max_tokens`. Some
+/// other servers do not know `max_completion_tokens`.
 const COMPLETION_TOKENS: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
 /// Returns the body of the request. Each assistant message with calls is followed by exactly their results, in call

@@ -10,7 +10,7 @@ use super::script::{Script, Turn, When};
 /// The maximum number of characters of a text that an error shows.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// Returns the first turn that fits the request.
+/// Returns the first turn that fits the request, if there is one.
 pub(super) fn choose<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Turn> {
     let scene = Scene::of(request);
     script.turns.iter().find(|turn| turn.when.as_ref().is_none_or(|when| scene.fits(when)))

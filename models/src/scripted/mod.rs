@@ -1,4 +1,4 @@
-//! The scripted model: answers from a file, without a model.
+//! The scripted model: answers from a script, without a model.
 
 mod choose;
 mod play;
@@ -13,8 +13,8 @@ pub use self::script::{Script, ScriptError};
 
 /// A model that plays answers from a script, for tests and demos. No real model is behind it.
 ///
-/// The answer depends only on the request, so the same request gets the same answer in any process. A session that is
-/// killed and continued elsewhere therefore gets the answers that it would have got before.
+/// The answer depends only on the script and the request, so the same request gets the same answer in any process. If a
+/// process is killed and another one continues its session, the session gets the same answers.
 ///
 /// # The script
 ///

@@ -49,7 +49,7 @@ pub(super) fn play(turn: &Turn, streaming: Streaming, attempt: u32) -> Result<Mo
         .boxed())
 }
 
-/// Splits the text into words, each with the space after it, or returns the text in one piece.
+/// Splits the text after each space and line break if `words` is true. Otherwise, returns the text in one piece.
 fn pieces(text: &str, words: bool) -> impl Iterator<Item = &str> {
     let whole = (!words && !text.is_empty()).then_some(text);
     let split = words.then(|| text.split_inclusive([' ', '\n'])).into_iter().flatten();

@@ -29,7 +29,7 @@ pub enum ScriptError {
     /// The script has no turns.
     #[error("no turns")]
     NoTurns,
-    /// A turn contradicts itself or has neither text nor calls.
+    /// A turn is not valid: for example, it has neither text nor calls, or it contradicts itself.
     #[error("turn {turn}{why}")]
     Turn {
         /// The number of the turn, counted from 1.

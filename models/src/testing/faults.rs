@@ -1,4 +1,4 @@
-//! Faults of a server, for all wires.
+//! Tests of the faults of a server, for the adapters of all APIs.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const LONG_STALL: Duration = Duration::from_secs(3);
 /// The time within which every silence is noticed, even on a slow machine.
 pub(crate) const NOTICED: Duration = Duration::from_secs(20);
 
-/// A complete answer on one wire.
+/// The parts of an answer in the format of one API.
 pub(crate) struct Wire {
     /// The beginning up to the text `Gü`, in complete frames.
     pub(crate) begun: String,
@@ -89,7 +89,8 @@ async fn silence(open: Open, wire: &Wire) {
 
 type Events = Vec<Result<ModelEvent, ModelError>>;
 
-/// Returns the events before the silence was noticed, and the error for the silence.
+/// Asks a server that falls silent after `reply`. Returns `what`, the events before the silence was noticed, and its
+/// error.
 async fn silent(
     open: Open,
     what: &'static str,
@@ -111,7 +112,7 @@ async fn silent(
     (what, events, error)
 }
 
-/// A model that writes a long call does not stall while pieces of the call come, although none is shown.
+/// Tests that a stream does not stall while pieces of a long call come, although these pieces are not shown.
 async fn signs_of_life(open: Open, wire: &Wire) {
     let reply = Reply::stream([&wire.begun, &wire.call]).then(Then::Repeat(wire.piece.clone()));
     let (base_url, serving) = serve(reply).await;
@@ -151,7 +152,7 @@ async fn garbage(open: Open, wire: &Wire) {
     check_fails(open, after(b"data: \"\xff\xfe\"\n\n"), &[heard()], Malformed).await;
 }
 
-/// The server replies with complete bodies instead of a stream.
+/// Tests servers that reply with complete bodies instead of a stream.
 async fn pages(open: Open) {
     use ModelErrorKind::{Malformed, Provider, Quota};
     let page = "<html>\n<body>Bad gateway</body></html>";
@@ -167,7 +168,7 @@ async fn pages(open: Open) {
     check_fails(open, whole, &[], Malformed).await;
 }
 
-/// The head of a refusal is enough. The adapter waits for the body only briefly.
+/// Tests that the head of a refusal is enough. The adapter waits for the body only briefly.
 async fn a_hanging_refusal(open: Open) {
     let stuck = Reply::stream(["slow"]).status(429).header("retry-after", "7").then(Then::Hang);
     let (base_url, serving) = serve(stuck).await;
@@ -195,7 +196,7 @@ async fn redirect(open: Open) {
     assert!(asked.is_err(), "the transcript and the key would have gone there");
 }
 
-/// The time to read a frame grows linearly with its length, not quadratically.
+/// Tests that the time to read a frame does not grow quadratically with its length.
 async fn long_frame(open: Open, wire: &Wire) {
     let (head, tail) = wire.frame.split_once("more").unwrap();
     let text = "x".repeat(8 * 1024 * 1024);
@@ -215,7 +216,7 @@ async fn too_much(open: Open) {
     assert_eq!(error.detail, format!("a stream of more than {STREAM_BYTES_MAX} bytes"));
 }
 
-/// A read may end between any two bytes, and lines may end with LF or CRLF: the answer is the same.
+/// Tests that the answer is the same wherever a read ends, and whether lines end with LF or CRLF.
 async fn split_reads(open: Open, wire: &Wire) {
     let whole = answer(open, Reply::stream([format!("{}{}", wire.begun, wire.rest)])).await;
     for end_of_line in ["\n", "\r\n"] {

@@ -36,7 +36,7 @@ pub(crate) fn user(text: &str) -> Message {
     Message::User(UserMessage::new(text))
 }
 
-/// Returns a message with text, then calls: id, tool, arguments.
+/// Returns an assistant message with `text` and then `calls`, each given by its id, tool and arguments.
 pub(crate) fn assistant(text: &str, calls: &[(&str, &str, &str)]) -> Message {
     let mut parts = Vec::new();
     if !text.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
     })
 }
 
-/// Returns the message with a picture of eight bytes added.
+/// Returns the user's message or the tool's result with a picture of eight bytes. Returns other messages unchanged.
 pub(crate) fn shows(message: Message) -> Message {
     let images = Images::of([Image::new(b"\x89PNG\r\n\x1a\n").unwrap()]).unwrap();
     match message {
@@ -84,7 +84,7 @@ pub(crate) fn written(index: usize, tool: &str, arguments: &str) -> ModelEvent {
     ModelEvent::CallWritten { index, tool: tool.to_owned(), arguments: arguments.to_owned() }
 }
 
-/// Returns the events that a client sees, up to the end of the stream or its error.
+/// Returns the events up to the end of the stream or its error, without those that only report progress or counts.
 pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
     let shown = |event: &Result<ModelEvent, ModelError>| {
         !matches!(event, Ok(ModelEvent::Progress | ModelEvent::Wrote(_) | ModelEvent::Counted(_)))

@@ -1,4 +1,4 @@
-//! The failures of a server, and whether they are retried, for all wires (requirement B37).
+//! Tests of which failures of a server may be retried, for the adapters of all APIs (requirement B37).
 
 use holdover_core::model::ModelErrorKind::{
     self, Auth, ContextLimit, Incomplete, Malformed, Network, Provider, Quota, RateLimited, Refused,
@@ -12,7 +12,7 @@ use super::{Open, exchange};
 const LATER: bool = true;
 const NEVER: bool = false;
 
-/// The refusals by status, type and message, with the expected kind. `LATER` means that the request may be retried.
+/// Refusals by HTTP status, type and message, with the expected kind. `LATER` means that the request may be retried.
 const REFUSALS: &[(u16, &str, &str, ModelErrorKind, bool)] = &[
     (529, "overloaded_error", "Overloaded", Unavailable, LATER),
     (503, "overloaded", "try later", Unavailable, LATER),

@@ -1,4 +1,4 @@
-//! Requests over a connection that the server has just closed, for all wires.
+//! Tests of requests over a connection that the server has just closed, for the adapters of all APIs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,7 +56,8 @@ impl Counts {
 /// the counts so far.
 type Answers = fn(served: usize, counts: &Counts) -> bool;
 
-/// Starts a server that keeps its connections, and closes a connection instead of an answer if `answers` says so.
+/// Starts a server that keeps its connections open. If `answers` returns false, it closes the connection instead of
+/// answering.
 async fn serve(whole: &str, closes: Closes, answers: Answers) -> (String, Arc<Counts>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -91,7 +92,7 @@ async fn serve(whole: &str, closes: Closes, answers: Answers) -> (String, Arc<Co
     (base_url, counts)
 }
 
-/// The request is sent again at once, and the caller sees no failure.
+/// Tests that a request over a kept connection is sent again at once, and that the caller sees no failure.
 async fn a_used_connection(open: Open, whole: &str, closes: Closes) {
     let (base_url, counts) = serve(whole, closes, |served, _| served == 0).await;
     let model = open(settings(&base_url));
@@ -105,7 +106,7 @@ async fn a_used_connection(open: Open, whole: &str, closes: Closes) {
     assert_eq!((counts.unanswered(), counts.requests.load(Ordering::SeqCst)), (1, asked + 1), "{closes:?}");
 }
 
-/// The request is sent again only once.
+/// Tests that a request is sent again only once.
 async fn a_used_connection_and_then_every_other(open: Open, whole: &str, closes: Closes) {
     let (base_url, counts) = serve(whole, closes, |_, counts| counts.reused() == 0).await;
     let model = open(settings(&base_url));
@@ -122,7 +123,7 @@ async fn a_used_connection_and_then_every_other(open: Open, whole: &str, closes:
     assert_eq!(counts.unanswered(), 2, "{closes:?}");
 }
 
-/// If the server closes a new connection, the request fails.
+/// Tests that a request fails if the server closes a new connection.
 async fn a_fresh_connection(open: Open, closes: Closes) {
     let (base_url, counts) = serve("", closes, |_, _| false).await;
     let events = ask(&*open(settings(&base_url)), request(vec![user("Hello")])).await;

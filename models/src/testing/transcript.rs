@@ -18,7 +18,7 @@ const TOOLS: [&str; 7] = [
 /// Arguments as models write them.
 const ARGUMENTS: [&str; 4] = ["{}", "{broken", "", "[1]"];
 
-/// Checks that a name meets the requirements of servers.
+/// Checks that servers accept `name` as the name of a tool.
 #[track_caller]
 pub(crate) fn check_name(name: &str) {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

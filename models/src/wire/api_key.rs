@@ -14,8 +14,8 @@ impl ApiKey {
         Self(key.into())
     }
 
-    /// Reads the key from the environment variable `name`. Fails with an error of kind `Configuration` if the variable
-    /// is not set, empty or not UTF-8.
+    /// Reads the key from the environment variable `name`, without white space around it. Fails with an error of kind
+    /// `Configuration` if `name` cannot be the name of a variable, or if the variable is not set, blank or not UTF-8.
     pub fn from_env(name: &str) -> Result<Self, ModelError> {
         let refuse = |why: &str| {
             Err(ModelError::new(
@@ -34,7 +34,7 @@ impl ApiKey {
         }
     }
 
-    /// Returns the key itself. Only for sending it.
+    /// Returns the key itself, which must never be shown.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

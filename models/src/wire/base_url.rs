@@ -24,7 +24,8 @@ pub(super) fn checked(text: &str) -> Result<String, String> {
     })
 }
 
-/// Returns the part of a base URL that may be shown: no user name or password, and nothing after the path.
+/// Returns the part of a base URL that may be shown: up to the end of the path, or no part if the URL may hold a
+/// password.
 pub(crate) fn shown(base_url: &str) -> &str {
     let end = base_url.find(['?', '#']).unwrap_or(base_url.len());
     if base_url.contains('@') { "…@…" } else { base_url.get(..end).unwrap_or_default() }

@@ -6,14 +6,15 @@ use super::malformed;
 
 /// The maximum number of bytes of a stream.
 pub(crate) const STREAM_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// The maximum number of bytes of text and reasoning in one answer.
+/// The maximum number of bytes of text, reasoning and signatures in one answer.
 const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 128;
 /// The maximum number of bytes of arguments in all calls of one answer.
 const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The amounts that an answer has used so far. A method fails once its amount is over the limit.
+/// The amounts that an answer has used so far. Each method adds to one amount, and fails if the amount is then over its
+/// limit.
 #[derive(Default)]
 pub(crate) struct Taken {
     text_bytes: usize,

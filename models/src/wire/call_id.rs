@@ -8,7 +8,7 @@ use holdover_core::ids::CallId;
 const BYTES_MAX: usize = 40;
 
 /// Returns the call id if servers accept it. Otherwise, returns an id made from it and from the number of calls before
-/// it. The made id is the same in every request.
+/// it in the request.
 pub(crate) fn call_id(id: &CallId, calls_before: usize) -> Cow<'_, str> {
     let id = id.as_str();
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

@@ -5,12 +5,12 @@ use holdover_core::payload::Digest;
 use super::base_url::shown;
 use super::settings::ServerSettings;
 
-/// Returns the name that the circuit breaker uses for the model `name` at the server of checked settings, with the
-/// account that is used there. All processes with the same settings return the same name.
+/// Returns the name of the circuit breaker for the model `name` at the server and under the account of `settings`,
+/// which must be checked. All processes with the same settings return the same name.
 ///
 /// The name is stored and shown. If there is a key, or a query in the base URL, the name holds 16 bits of a digest
-/// instead of them. That distinguishes the accounts of one service (two accounts collide with a probability of 1 in 65
-/// 536), but reveals too little to guess a key, even a weak one.
+/// instead. These distinguish the accounts of one service (two accounts collide with a probability of 1 in 65 536), but
+/// reveal too little to guess a key, even a weak one.
 pub(crate) fn circuit(name: &str, settings: &ServerSettings) -> String {
     let server = shown(&settings.base_url);
     let key = settings.api_key.as_ref().map(|key| key.reveal());

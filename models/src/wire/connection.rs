@@ -1,4 +1,4 @@
-//! The connection of a request: whether it was used before, and whether it was closed before the answer began.
+//! Finds out whether a request used a kept connection, and whether the connection was closed before the answer began.
 
 use std::cell::Cell;
 use std::error::Error as StdError;

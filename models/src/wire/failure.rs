@@ -7,10 +7,10 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 
 use super::ApiKey;
 
-/// The maximum number of characters of a server's message that are kept.
+/// The maximum number of characters of an error's detail that are kept.
 const DETAIL_CHARS_MAX: usize = 500;
 
-/// Removes the key from errors, because a server may repeat it in its message.
+/// A filter that removes the key from errors, because a server may repeat the key in its message.
 #[derive(Clone)]
 pub(crate) struct Redaction {
     key: Option<Arc<str>>,

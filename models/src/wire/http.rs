@@ -1,4 +1,4 @@
-//! Sends a request and reads the head of the response, with one policy for all wires.
+//! Sends a request and reads the head of the response, in the same way for all APIs.
 
 use std::time::{Duration, SystemTime};
 
@@ -37,8 +37,8 @@ enum Connections {
 }
 
 impl Http {
-    /// Creates a client that posts to `path` beneath the base URL. `headers` are sent besides the headers that all
-    /// wires share. Errors are of kind `Configuration`.
+    /// Creates a client that posts to `path` beneath the base URL. `headers` are sent besides the headers that all APIs
+    /// share. Errors are of kind `Configuration`.
     pub(crate) fn new(
         settings: &ServerSettings,
         path: &str,
@@ -61,7 +61,8 @@ impl Http {
         self.stall_timeout
     }
 
-    /// Sends `body` and waits for the head of the answer. Fails if the answer is not a stream of events.
+    /// Sends `body` and waits for the head of the answer. Fails if its status is not a success or its body is not a
+    /// stream of events.
     pub(crate) async fn post(&self, body: String) -> Result<Frames, ModelError> {
         let answered = timeout_at(Instant::now() + self.stall_timeout, self.answered(body.into()));
         let response = answered.await.map_err(|_| stalled(false))??;
@@ -74,8 +75,9 @@ impl Http {
         }
     }
 
-    /// Returns the head of the answer. Servers close connections that were idle for a while. If a connection closes
-    /// while a request is on its way, the request is sent once more, over a new connection, and that result counts.
+    /// Returns the head of the answer. Servers close connections that were idle for a while. If the server closes a
+    /// kept connection while a request is on its way, the request is sent once more, over a new connection, and that
+    /// result counts.
     async fn answered(&self, body: Bytes) -> Result<Response, ModelError> {
         let closed = match send(self.request(&self.client, body.clone())).await {
             Ok(response) => return Ok(response),

@@ -1,4 +1,4 @@
-//! The stream of one answer, for all wires.
+//! The stream of one answer, for all APIs.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use holdover_core::model::{ModelError, ModelEvent, ModelStream};
 use super::frames::Frames;
 use super::{Redaction, incomplete};
 
-/// An answer that is built from the frames of one wire.
+/// An answer that is built from the frames of one API's stream.
 pub(crate) trait Answer: Default + Send + 'static {
-    /// The name of the last frame of a complete stream, for errors.
+    /// The name of the last frame of a complete stream.
     const END: &'static str;
 
     /// Takes the next frame.
@@ -21,7 +21,7 @@ pub(crate) trait Answer: Default + Send + 'static {
 pub(crate) enum Heard {
     /// A sign that the connection is open. It does not restart the stall time-out.
     Connection,
-    /// A part of the answer, with the events to show, in order. `Finished` is the last event.
+    /// A part of the answer, with the events to show, in order. `Finished` can only be the last event.
     Part(Vec<ModelEvent>),
 }
 

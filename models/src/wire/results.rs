@@ -1,4 +1,4 @@
-//! The results of a transcript's calls. Each is sent at the place of its call.
+//! The results of a transcript's calls. They are sent directly after the message with their calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;

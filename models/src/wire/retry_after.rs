@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 /// Returns the wait from the headers `retry-after-ms` and `retry-after`: milliseconds if given, otherwise seconds,
-/// otherwise the time from `now` to a date. Returns `None` if no header can be read, if the wait is zero, or if the
-/// date has passed.
+/// otherwise the time from `now` to a date. Returns `None` if no wait can be read, or if the wait is zero or has
+/// passed.
 pub(crate) fn retry_after(ms: Option<&str>, after: Option<&str>, now: SystemTime) -> Option<Duration> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let seconds = ms.and_then(number).map(|ms| ms / 1000.0).or_else(|| after.and_then(number));

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 const BYTES_MAX: usize = 64;
 
 /// Returns the tool's name as the model wrote it, with `_` in place of characters that servers refuse. Models may write
-/// such characters, but servers refuse every request that repeats them. A name that is too long is cut.
+/// such characters, but servers refuse every request that repeats them. A name that is too long is cut, and an empty
+/// name becomes `_`.
 pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.len() <= BYTES_MAX && name.chars().all(fits) {

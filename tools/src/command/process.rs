@@ -136,7 +136,8 @@ impl Finished {
     }
 }
 
-/// Describes the end of a process to a model. `limit` is the time limit that the process had.
+/// Describes the end of a process to a model. Fails if the process was killed because its time limit, `limit`, was
+/// over.
 pub(crate) fn told(exit: Exit, stdout: &str, stderr: &str, limit: Duration) -> Result<ToolOutput, ToolError> {
     let printed = printed(stdout, stderr);
     match exit {

@@ -36,8 +36,8 @@ pub(crate) struct RunCommand {
     timeout_seconds: Option<u64>,
 }
 
-/// Runs a program or a shell line in the root folder. The process group is killed when the command ends, when its time
-/// is over, or when the call is dropped.
+/// Returns a tool that runs a program or a shell line in the root folder or a folder beneath it. The process group is
+/// killed when the command ends, when its time is over, or when the call is dropped.
 ///
 /// The tool is `at_most_once` and dangerous, because the effect of a command is unknown. The command is not confined to
 /// the root folder; the gate decides whether it runs.
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(end, Ok(ToolOutput::text("exit code 0\nstdout:\nholdover-tools").into()));
     }
 
-    /// Runs `then` in `sh`, beside a child in the background. The child holds a pipe open while it lives, and creates
-    /// the file `late` if it is not killed.
+    /// Returns arguments that run `then` in `sh`, beside a child in the background. The child holds a pipe open while
+    /// it lives, and creates the file `late` if it is not killed.
     fn with_child(then: &str, timeout_seconds: u64) -> Value {
         json!({
             "command": format!("(exec 3>pipe; echo started >&3; touch seen; sleep 30; touch late) & {then}"),
@@ -177,7 +177,8 @@ mod tests {
         })
     }
 
-    /// Reads the pipe until every process that holds it is gone.
+    /// Creates the pipe and reads it on a thread until every process that holds it is gone. The receiver gets a message
+    /// once the child has started.
     fn follow_pipe(fixture: &Fixture) -> (JoinHandle<String>, tokio::sync::oneshot::Receiver<()>) {
         let pipe = fixture.folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -29,7 +29,7 @@ pub(crate) struct EditFile {
     replace_all: bool,
 }
 
-/// Replaces an exact text in a file. Without `replace_all`, the text must occur exactly once.
+/// Returns a tool that replaces an exact text in a file. Without `replace_all`, the text must occur exactly once.
 ///
 /// The tool is `at_most_once`, because two sends differ from one. If the new text contains the old text, a second send
 /// replaces it again. Otherwise, a second send fails although the first one succeeded, and the file does not show which

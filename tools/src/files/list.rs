@@ -29,7 +29,7 @@ pub(crate) struct ListFiles {
     recursive: bool,
 }
 
-/// Lists a folder, sorted, with one line for each entry and at most [`ENTRIES_MAX`] entries.
+/// Returns a tool that lists a folder, sorted, with one line for each entry and at most [`ENTRIES_MAX`] entries.
 pub(crate) fn list_files(name: ToolName, root: Root) -> FunctionTool<ListFiles> {
     let touched = root.clone();
     FunctionTool::new(

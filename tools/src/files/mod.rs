@@ -1,4 +1,4 @@
-//! The file tools. They reach everything beneath one folder, and nothing outside it.
+//! The file tools. They reach files beneath one folder, and nothing outside it.
 
 mod edit;
 mod list;

@@ -15,7 +15,7 @@ const PATH_BYTES_MAX: usize = 4096;
 pub(crate) struct RelativePath(String);
 
 impl RelativePath {
-    /// Normalises `text`. Fails with the reason if `text` names nothing beneath the root.
+    /// Normalises `text`. Fails if `text` is absolute, contains `..` or a control character, or is too long.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         let refuse = |why: &str| Err(ToolError::Failed(format!("path {text:?} {why}")));
         if text.len() > PATH_BYTES_MAX {

@@ -29,8 +29,8 @@ pub(crate) struct ReadFile {
     to_line: Option<u64>,
 }
 
-/// Reads a picture, a text file, or some lines of a text file. Shows at most [`READ_BYTES_MAX`] bytes of text; a note
-/// says where a longer text was cut. A picture may have at most [`IMAGE_BYTES_MAX`] bytes.
+/// Returns a tool that reads a picture, a text file, or some lines of a text file. It shows at most [`READ_BYTES_MAX`]
+/// bytes of text; a note says where a longer text was cut. A picture may have at most [`IMAGE_BYTES_MAX`] bytes.
 pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
     let touched = root.clone();
     FunctionTool::new(

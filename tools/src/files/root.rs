@@ -36,7 +36,7 @@ pub struct RootError {
 }
 
 impl Root {
-    /// Opens the folder `path`. Fails if the folder does not exist.
+    /// Opens the folder `path`. Fails if it does not exist, is not a folder, or cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RootError> {
         let path = path.as_ref();
         let open = || {
@@ -79,8 +79,8 @@ impl Root {
         Ok((file, metadata))
     }
 
-    /// Returns the profile of a call that touches one file: `file:/src/main.rs`. All links to a file give the same key.
-    /// An invalid path gives a serial profile.
+    /// Returns the profile of a call that touches one file: `file:/src/main.rs`. All symbolic links to a file give the
+    /// same key. An invalid path gives a serial profile.
     pub(crate) fn file(&self, text: &str, access: Access) -> ResourceProfile {
         match RelativePath::parse(text) {
             Ok(path) => ResourceProfile::key(format!("file:/{}", self.place(&path)), access),
@@ -98,8 +98,8 @@ impl Root {
         }
     }
 
-    /// Returns the real location of `path` beneath the root. Two paths to the same file have the same location.
-    /// Components that do not exist yet, or lead out of the root, are appended as they are.
+    /// Returns the real location of `path` beneath the root. Paths that lead to the same place through symbolic links
+    /// have the same location. Components that do not exist yet, or lead out of the root, are appended as they are.
     fn place(&self, path: &RelativePath) -> String {
         let found = path.as_path().ancestors().find_map(|above| {
             let above_or_root = if above.as_os_str().is_empty() { Path::new(".") } else { above };

@@ -50,8 +50,8 @@ pub(crate) struct SearchFiles {
     file_name: Option<String>,
 }
 
-/// Finds matching lines in the files of a folder and of all folders beneath it. The order is fixed, and the work and
-/// the result are bounded.
+/// Returns a tool that finds matching lines in one file, or in the files of a folder and of all folders beneath it. The
+/// order is fixed, and the work and the result are bounded.
 pub(crate) fn search_files(name: ToolName, root: Root) -> FunctionTool<SearchFiles> {
     let touched = root.clone();
     FunctionTool::new(

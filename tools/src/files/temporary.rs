@@ -108,7 +108,8 @@ mod tests {
         names
     }
 
-    /// Not a test: this is the process that is killed in the middle of a write for the call `k1`.
+    /// The entry point of the child process, which is killed in the middle of a write for the call `k1`. Without the
+    /// variable `FOLDER`, this test does nothing.
     #[test]
     fn killed_in_the_middle() {
         let Some(folder) = std::env::var_os(FOLDER) else { return };

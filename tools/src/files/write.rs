@@ -28,7 +28,7 @@ pub(crate) struct WriteFile {
     content: String,
 }
 
-/// Creates or replaces a file. A reader sees the old content or the new content, never a part.
+/// Returns a tool that creates or replaces a file. A reader sees the old content or the new content, never a part.
 ///
 /// The tool is `idempotent`: writing the same bytes again gives the same file.
 pub(crate) fn write_file(name: ToolName, root: Root) -> FunctionTool<WriteFile> {

@@ -109,5 +109,5 @@ impl Hold {
     }
 }
 
-/// Opening fails if the path is a symbolic link.
+/// The flag that makes opening fail if the path is a symbolic link.
 const NO_LINKS: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;

@@ -29,15 +29,15 @@ const APART: Duration = Duration::from_millis(5);
 /// The sandboxes on this machine. Each one is a folder beneath one root, with a lock beside it that every user of the
 /// sandbox holds.
 ///
-/// Commands run under bubblewrap if it works, otherwise in the plain folder; [`walls`](SandboxProvider::walls) says
-/// which. Behind walls, every process of a command dies with the command or with this process. In a plain folder, the
-/// process group of the command dies with the command. On Linux, freeing the sandbox kills the processes that left the
-/// group and those of a killed run; the next use of the sandbox also kills those of a killed run. The amount that a
-/// command writes is not limited.
+/// Commands run under bubblewrap if it works and is not turned off, otherwise in the plain folder;
+/// [`walls`](SandboxProvider::walls) says which. Behind walls, every process of a command dies with the command or with
+/// this process. In a plain folder, the process group of the command dies with the command. On Linux, freeing the
+/// sandbox kills the processes that left the group and those of a killed run; the next use of the sandbox also kills
+/// those of a killed run. The amount that a command writes is not limited.
 ///
 /// All state is in the file system, so any process of this user on the machine can continue in a session's sandbox, and
-/// free it. A sandbox that is unused for [`idle_seconds`](SandboxOptions::idle_seconds) is freed by the process that
-/// booted it, or by the next process that uses the root.
+/// free it. A sandbox that is unused for [`idle_seconds`](SandboxOptions::idle_seconds) is freed by any process that
+/// uses the root, unless it is [kept](SandboxOptions::keep).
 #[derive(Clone)]
 pub struct LocalSandboxes(Arc<Inner>);
 
@@ -54,8 +54,8 @@ impl LocalSandboxes {
     /// sandbox is booted.
     ///
     /// # Errors
-    /// Walls are required and there are none, the image cannot be read, or the root cannot be created or belongs to
-    /// another user.
+    /// Walls are required and there are none, the image cannot be read, or the root cannot be created, is not a folder
+    /// or belongs to another user.
     pub fn open(options: &SandboxOptions) -> Result<Self, SandboxError> {
         let enclosure = Enclosure::find(options)?;
         let path = options.root.clone().unwrap_or_else(default_root);
@@ -139,8 +139,8 @@ impl SandboxProvider for LocalSandboxes {
 }
 
 impl Inner {
-    /// Boots the sandbox if there is none, and kills processes that a dead run left in it. Returns true if the sandbox
-    /// was booted.
+    /// Boots the sandbox if there is none, and kills processes that a dead run left in it. Returns the hold, and true
+    /// if the sandbox was booted.
     fn made_ready(&self, place: &Place, hold: Hold) -> io::Result<(Hold, bool)> {
         if hold.was_left_in_use()? {
             leftovers::kill(place.name())?;

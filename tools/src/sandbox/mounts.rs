@@ -25,7 +25,7 @@ const SETTINGS: [&str; 14] = [
 ];
 /// The entries of `/etc` for name resolution on the network.
 const NETWORK: [&str; 2] = ["resolv.conf", "hosts"];
-/// The folders that every sandbox has for itself. The folders of an image with these names are hidden.
+/// The folders of an image that are hidden. A sandbox has its own folders with these names, or none.
 const OWN: [&str; 6] = ["dev", "proc", "sys", "run", "tmp", "workspace"];
 
 /// Returns the arguments of bubblewrap that show the programs of this machine read-only.

@@ -57,8 +57,8 @@ impl Sweeper {
     }
 }
 
-/// Marks the task as running until dropped. It is also dropped when the runtime ends, so a later runtime can start
-/// another task.
+/// The mark that the task is running. Dropping it removes the mark. The end of the runtime also drops it, so a later
+/// runtime can start another task.
 struct AtWork(Arc<AtomicBool>);
 
 impl Drop for AtWork {

@@ -20,8 +20,8 @@ pub(crate) struct ReadSkill {
     file: Option<String>,
 }
 
-/// Reads the body of a skill, or a text file or picture in its folder. No path leads out of the skill's
-/// folder.
+/// Returns a tool that reads the body of a skill, or a text file or picture in its folder. No path leads out of the
+/// skill's folder.
 pub(super) fn read_skill(skills: Skills) -> FunctionTool<ReadSkill> {
     let name = ToolName::new(READ_SKILL).unwrap_or_else(|_| unreachable!("it is a name"));
     FunctionTool::new(

@@ -44,7 +44,7 @@ impl Ground {
         left_in(&self.root())
     }
 
-    /// Writes a program that takes bubblewrap's place.
+    /// Writes a program that takes the place of bubblewrap, and returns its path.
     pub(crate) fn stand_in(&self, script: &str) -> PathBuf {
         let path = self.path().join("stand-in");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -89,7 +89,7 @@ pub(crate) async fn ran(sandbox: &dyn Sandbox, line: &str) -> Ran {
 pub(crate) const LIVES_ON: &str = "mkfifo made away; exec 3<>made; mv made pipe; \
      setsid sh -c 'echo >away; exec sleep 1000' >/dev/null 2>/dev/null & read gone <away; rm away;";
 
-/// Observes through `pipe` whether any process in a workspace still lives.
+/// An observer of `pipe`, which shows whether any process in a workspace still lives.
 pub(crate) struct Witness(fs::File);
 
 impl Witness {

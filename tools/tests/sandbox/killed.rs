@@ -1,4 +1,4 @@
-//! The processes and files that a killed process leaves behind, and their removal.
+//! Tests of the processes and files that a killed process leaves behind, and of their removal.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! The life of a sandbox, from its boot to its removal.
+//! Tests of the life of a sandbox, from its boot to its removal.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The files, processes and networks that commands in a sandbox can reach.
+//! Tests of the files, processes and networks that commands in a sandbox can reach.
 
 use std::fs;
 use std::net::TcpListener;

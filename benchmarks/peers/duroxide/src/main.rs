@@ -1,5 +1,6 @@
-//! Work W on duroxide with its SQLite provider: an orchestration whose model and tool calls are activities. Prints
-//! the same line as the other peers' programs. Its modes are `work`, and `doomed` and `successor` for the resume.
+//! Work W on duroxide with its SQLite provider: an orchestration whose model and tool calls are activities. Prints the
+//! same line as the other peers' programs. The modes are `work`, for the workload, and `doomed` and `successor`, for
+//! the time until a killed session continues.
 
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +16,7 @@ type Failure = Box<dyn Error>;
 
 const PAYLOAD_BYTES: usize = 200;
 const KILLED_AT: usize = 25;
-/// The most connections of the provider's pool.
+/// The maximum number of connections of the provider's pool.
 const CONNECTIONS: usize = 5;
 /// The number of dispatchers of each kind. With two or four, runs of 32 sessions failed: the database stayed
 /// locked for their commits.
@@ -153,7 +154,7 @@ fn orchestrations(work: &Work) -> OrchestrationRegistry {
     OrchestrationRegistry::builder().register("agent", agent).build()
 }
 
-/// Returns 200 ASCII characters, different for each step.
+/// Returns 200 ASCII characters, different for each session, step and part.
 fn payload(session: &str, step: &str, part: &str) -> String {
     let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(PAYLOAD_BYTES);

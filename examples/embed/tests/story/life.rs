@@ -1,4 +1,4 @@
-//! Keys that customers choose, new versions, failed starts, and quick stops.
+//! Tests of keys that customers choose, new versions, failed starts, and quick stops.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The service as its clients see it: killed at bad moments, restarted, and sent wrong requests.
+//! Tests of the service as its clients see it: killed at bad moments, restarted, and sent wrong requests.
 //!
 //! Requirements: A15, A60, H14.
 

@@ -1,4 +1,4 @@
-//! Every command of the README works, in this order, with the output that the page shows.
+//! Tests that every command of the README works, in the order of the page and with the output that it shows.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Runs the real binary on its own folder, with an HTTP client for it.
+//! The real binary, started in a test's own folder, and an HTTP client for it.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -62,7 +62,7 @@ impl Folder {
         Service { child, url, client: reqwest::Client::new() }
     }
 
-    /// Writes the script of the service, for two orders and with another delay.
+    /// Writes the script of the service for the orders 7 and 8, with this delay before each word. Returns its path.
     pub(crate) fn script(&self, word_ms: u64) -> PathBuf {
         let text = include_str!("../../script.toml");
         let mut turns: Vec<&str> = text.split("[[turns]]").skip(1).collect();
@@ -84,7 +84,7 @@ impl Folder {
         path
     }
 
-    /// Writes a script with this text.
+    /// Writes a script with this text, and returns its path.
     pub(crate) fn write_script(&self, text: &str) -> PathBuf {
         let path = self.folder.path().join("script.toml");
         std::fs::write(&path, text).unwrap();

@@ -1,4 +1,4 @@
-//! The answers that the events of a stream produce.
+//! Tests of the answers that the events of a stream produce.
 
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelErrorKind, ModelEvent, StopReason, TokenUsage};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Servers that fail or refuse, and the key.
+//! Tests of servers that fail or refuse, of their addresses, and of the key.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

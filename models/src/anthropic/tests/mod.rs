@@ -81,7 +81,7 @@ fn ping() -> Value {
     json!({ "type": "ping" })
 }
 
-/// Returns a complete answer of these blocks.
+/// Returns a complete answer with these blocks and this stop reason.
 fn whole(blocks: &[Value], reason: &str) -> Reply {
     Reply::events(&[&[message_start(), ping()], blocks, &[stops(reason), message_stop()]].concat())
 }
