@@ -144,13 +144,15 @@ pub enum Action {
         /// if the answer is not being written to the store yet, otherwise a stream of their own.
         stream: u32,
     },
-    /// Stop these calls and find out whether they acted. Answer for each call, as soon as the result is known:
-    /// [`Reply::CallEnded`](super::Reply::CallEnded). The latest time is `until` plus the cleanup time of the tool,
-    /// which has a limit. A call that returns by itself meanwhile is answered with its result.
+    /// Ask these calls to stop. Stop a call that has not returned at `until`, and find out whether it acted. Answer for
+    /// each call, as soon as the result is known: [`Reply::CallEnded`](super::Reply::CallEnded). Finding out and the
+    /// cleanup of the tool have limits of their own. A call that returns by itself is answered with its result.
     StopCalls {
         /// The calls.
         calls: Vec<CallId>,
-        /// The instant until which to wait for them.
+        /// The reason, which the tools see.
+        reason: CancelReason,
+        /// The instant until which the calls may return by themselves.
         until: Timestamp,
     },
     /// Make results and start marks durable before the step ends. Answer: [`Reply::Staged`](super::Reply::Staged).

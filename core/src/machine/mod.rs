@@ -90,8 +90,8 @@ pub enum Effect {
     StopModel,
     /// Ask the gate about these calls.
     Consult(Vec<CallId>),
-    /// Tell these calls to stop.
-    StopCalls(Vec<CallId>),
+    /// Ask these calls to stop, for this reason.
+    StopCalls(Vec<CallId>, CancelReason),
     /// Close the step. Every call in the batch has ended, and the results are due, in call order (INV-08).
     CloseStep(Batch),
     /// Report the changes of the step's calls to the custom state, after their results.

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::words::ids::{CallId, ToolName};
+use crate::words::tool::Progress;
 
 /// A piece of an answer, or a note that a call is running. One stored delta is this value as JSON with a
 /// `type`.
@@ -33,6 +34,16 @@ pub enum Delta {
         call: CallId,
         /// The tool of the call.
         tool: ToolName,
+    },
+    /// A running call reported progress. Follows its `CallRunning`.
+    CallProgress {
+        /// The id of the call.
+        call: CallId,
+        /// The tool of the call.
+        tool: ToolName,
+        /// The reports since the previous delta of the call, as one.
+        #[serde(flatten)]
+        progress: Progress,
     },
 }
 

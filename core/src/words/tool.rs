@@ -1,14 +1,16 @@
 //! The trait that tools implement, and its types.
 //!
-//! Requirements: B24, B25.
+//! Requirements: A50, B24, B25, B33.
 
 mod bound;
+mod handle;
 
 use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use async_trait::async_trait;
 pub use bound::Bound;
+pub use handle::{CallHandle, CallLink, Progress, StopRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -145,8 +147,9 @@ pub const CLEANUP_MAX: Duration = Duration::from_secs(5);
 /// A tool that a model can call. Each call has three phases: [`prepare`](Self::prepare),
 /// [`call`](Self::call), [`cleanup`](Self::cleanup).
 ///
-/// A call is cancelled by dropping its future. A tool that starts background work must stop this work when
-/// the future is dropped, or choose an effect class that allows for it.
+/// A call that should stop is asked first: its [handle](ToolCall::handle) says so, with the reason. If the call has not
+/// returned when the agent's `stop_grace_ms` is over, or takes longer than its time limit, its future is dropped. A tool
+/// that starts background work must stop this work then, or choose an effect class that allows for it.
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
     /// Returns the spec of the tool. It must not change.
@@ -185,7 +188,8 @@ pub trait Tool: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Runs one call. Never used for client tools.
+    /// Runs one call. Never used for client tools. May report progress through the call's handle, and may heed its
+    /// request to stop.
     async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError>;
 
     /// Returns what the tool knows about a call whose future was dropped. A tool that is not sure returns
@@ -205,7 +209,7 @@ pub enum Stopped {
 }
 
 /// One call, as the tool receives it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ToolCall {
     /// The session that the call belongs to.
     pub session: SessionKey,
@@ -221,6 +225,8 @@ pub struct ToolCall {
     /// The [custom state](crate::words::custom) of the session at the start of the step. It is the same for
     /// every send of this call.
     pub state: CustomState,
+    /// The handle with which the tool reports progress and learns that the call should stop.
+    pub handle: CallHandle,
 }
 
 /// The value that a successful call returns.

@@ -45,7 +45,7 @@ impl Context {
             | Effect::CallModel { .. }
             | Effect::StopModel
             | Effect::Consult(_)
-            | Effect::StopCalls(_)
+            | Effect::StopCalls(..)
             | Effect::StateChanged(_)
             | Effect::TearDown
             | Effect::AnnounceEnd(_) => None,
@@ -87,10 +87,10 @@ impl Context {
             Effect::StopModel => self.stop_listening(),
             Effect::Consult(_) if self.end.starts_nothing() => {}
             Effect::Consult(calls) => self.gate().consult(&calls),
-            Effect::StopCalls(calls) => {
+            Effect::StopCalls(calls, reason) => {
                 let until = self.run.grace_ends_at();
                 self.out.calls.extend(calls.iter().cloned());
-                self.output.push(Action::StopCalls { calls, until });
+                self.output.push(Action::StopCalls { calls, reason, until });
             }
             Effect::CloseStep(batch) => self.promote(&batch),
             Effect::StateChanged(merged) => self.tell_of_state(merged),

@@ -45,8 +45,9 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             let mut batch = batch.clone();
             let out = ids_where(&batch, CallState::is_out);
             lose(&mut batch);
-            batch.stopping = Some(Ending::error(error.clone()));
-            let effects = if out.is_empty() { Vec::new() } else { vec![Effect::StopCalls(out)] };
+            let ending = Ending::error(error.clone());
+            let effects = stop_calls(out, ending.cancels_as());
+            batch.stopping = Some(ending);
             settle(machine, batch, effects)
         }
         Input::Forked => {
@@ -157,7 +158,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     let effects = if asks_again {
         vec![Effect::Consult(vec![id.clone()])]
     } else if matches!(input, CallInput::StopAsked) {
-        vec![Effect::StopCalls(vec![id.clone()])]
+        vec![Effect::StopCalls(vec![id.clone()], CancelReason::UserCancelled)]
     } else {
         Vec::new()
     };
@@ -261,8 +262,12 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
             | CallState::InDoubt => {}
         }
     }
-    let effects = if out.is_empty() { Vec::new() } else { vec![Effect::StopCalls(out)] };
-    settle(machine, batch, effects)
+    settle(machine, batch, stop_calls(out, reason))
+}
+
+/// Returns the effect that asks these calls to stop, if there are any.
+fn stop_calls(calls: Vec<CallId>, reason: CancelReason) -> Vec<Effect> {
+    if calls.is_empty() { Vec::new() } else { vec![Effect::StopCalls(calls, reason)] }
 }
 
 /// Returns the state and the effects that follow from the calls.

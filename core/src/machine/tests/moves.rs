@@ -49,7 +49,7 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
         (
             executing.clone(),
             Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked },
-            vec![Effect::StopCalls(vec![first])],
+            vec![Effect::StopCalls(vec![first], CancelReason::UserCancelled)],
         ),
         (executing, returned, vec![Effect::CloseStep(batch(&[CallState::Done]))]),
         (closed, Input::TornDown, vec![Effect::AnnounceEnd(Ending::of(DoneReason::ModelStop))]),
@@ -167,7 +167,7 @@ fn b08_a_machine_that_is_asked_is_not_changed_and_what_follows_belongs_to_the_ne
                     Effect::TearDown => StateKind::TearingDown,
                     Effect::AnnounceTurn
                     | Effect::StopModel
-                    | Effect::StopCalls(_)
+                    | Effect::StopCalls(..)
                     | Effect::CloseStep(_)
                     | Effect::StateChanged(_)
                     | Effect::AnnounceEnd(_) => continue,
