@@ -194,7 +194,7 @@ pub struct ChildNames {
     pub id: SessionId,
     /// The incarnation of the session.
     pub incarnation: Incarnation,
-    /// The operation that creates the child.
+    /// The id of the operation that creates the child.
     pub operation: OperationId,
     /// The key under which the child's answer is delivered. Every sender uses the same key, so the call gets
     /// one answer for each child.
@@ -213,7 +213,7 @@ impl ChildNames {
         bytes.copy_from_slice(&digest.0[16..]);
         let incarnation = Incarnation::derived(bytes);
         let id: String = digest.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        // A session that takes over is not a child.
+        // A successor is not a child.
         let kind = if pending.round() == Some(SUCCESSOR_ROUND) { "next" } else { "child" };
         Ok(Self {
             id: SessionId::new(format!("{kind}-{id}"))?,
