@@ -1,8 +1,9 @@
 //! Background children: child sessions that outlive the call that began them, or that a request from outside began.
 //!
-//! The parent does not wait for a background child. When a turn of the child ends, the parent receives a
-//! message with the outcome. The parent's model can list its background children, write to them, wait for
-//! them and stop them.
+//! The parent does not wait for a background child. When a turn of the child ends, the parent receives a message
+//! with the outcome. The parent's model can list its background children, write to them, wait for them and stop
+//! them. Unless a child is detached, it is stopped when its parent is aborted or deleted, or ends a turn whose
+//! outcome it owes to a parent or a caller of its own.
 
 use serde::{Deserialize, Serialize};
 
@@ -112,7 +113,8 @@ pub enum ChildSignal {
         /// If true, the end of the child does not wake its parent.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         quiet: bool,
-        /// If true, the child continues when its parent is aborted or deleted.
+        /// If true, the child continues when its parent is aborted or deleted, or ends a turn for a parent or a
+        /// caller of its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         detached: bool,
     },

@@ -44,7 +44,8 @@ pub struct Tasks {
     /// If true, the ends of these background children do not wake the parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
-    /// If true, these background children continue when their parent is aborted or deleted.
+    /// If true, these background children continue when their parent is aborted or deleted, or ends a turn for a
+    /// parent or a caller of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
 }

@@ -194,7 +194,7 @@ pub struct ToolResult {
     pub tool: String,
     /// The final status of the call.
     pub status: ResultStatus,
-    /// The text that the model sees.
+    /// The text for the model. The model sees long texts in part, and old ones cleared.
     pub content: String,
     /// The arguments that the call ran with, if a person edited them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -275,7 +275,7 @@ pub struct DecisionRecord {
     pub note: Option<String>,
 }
 
-/// A person's answer to a request for approval.
+/// A person's answer to a request for approval or for more steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// True if the call may run.

@@ -162,7 +162,8 @@ pub struct Terms {
     /// If true, the end of the child's turn does not wake the parent: the parent sees it in its next turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
-    /// If true, the child continues when its parent is aborted or deleted.
+    /// If true, the child continues when its parent is aborted or deleted, or ends a turn for a parent or a caller
+    /// of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
     /// The limits for the child's newest task. Tokens and cost are reserved from the parent's remaining

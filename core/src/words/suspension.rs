@@ -26,7 +26,7 @@ pub struct Owed {
     pub call: CallId,
     /// The tool of the call.
     pub tool: String,
-    /// The party that must answer.
+    /// The kind of answer or event that the call waits for.
     pub kind: OwedKind,
     /// The id of the pending call, if the call waits under one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ pub struct Owed {
     pub until: Option<Timestamp>,
 }
 
-/// The party that a call waits for.
+/// The kind of answer or event that a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwedKind {

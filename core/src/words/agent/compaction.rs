@@ -25,11 +25,12 @@ pub struct Compaction {
     /// The number of failed summaries in a row after which reaching the threshold no longer causes a summary.
     /// Requests from outside, and refusals of a request as too long, still cause one.
     pub failures_max: u32,
-    /// The number of tool results above which the model sees old results as cleared. Zero means that this number is
-    /// not limited. The state of the session stores the positions of up to about this many results.
+    /// The number of tool results above which the model sees old results as cleared. Zero means that results are
+    /// not cleared because of their number. The state of the session stores the positions of up to about this many
+    /// results.
     pub clear_results_over: u32,
     /// The number of newest results that stay when there are too many. If this is not less than
-    /// `clear_results_over`, the number of results is not limited.
+    /// `clear_results_over`, results are not cleared because of their number.
     pub kept_results: u32,
     /// If true, old results are summarised before they are cleared. This happens in parallel with the run, by
     /// the agent's model or by a summariser of the embedding program

@@ -75,6 +75,7 @@ impl HookPoint {
 pub enum OnFailure {
     /// The turn continues as if the hook had not been called. The failure is logged.
     Open,
-    /// The action does not happen, or its result is withheld.
+    /// The action does not happen, its result is withheld, or the turn ends with an error: see the methods of
+    /// [`Hook`](crate::words::hook::Hook).
     Closed,
 }

@@ -33,7 +33,7 @@ pub enum CallInput {
     },
     /// A hook supplied the result of the call, so the call ends without running.
     Synthesised {
-        /// True if the turn ends after this step.
+        /// True if the result asks to end the turn after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
     },
@@ -182,7 +182,7 @@ pub enum CallInput {
     Returned {
         /// True if the call succeeded.
         ok: bool,
-        /// True if the turn ends after this step.
+        /// True if the result asks to end the turn after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
         /// True if the call could not be run or gave no result, and is not retried.
@@ -205,7 +205,7 @@ pub enum CallInput {
         until: Timestamp,
         /// The text that the model sees when the result is due.
         output: String,
-        /// True if the turn ends after this step.
+        /// True if the result asks to end the turn after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
     },

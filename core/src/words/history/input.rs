@@ -37,7 +37,7 @@ pub enum Input {
     /// Everything after a message is taken back while the session rests, including changes to the mode and
     /// the system prompt.
     Rewound {
-        /// The message that is now the last one.
+        /// The last message that is not taken back.
         to: MessageSeq,
         /// The position of the notice about the rewind.
         at: MessageSeq,
@@ -273,12 +273,12 @@ pub enum Input {
         /// The reason for the failure.
         error: ErrorInfo,
     },
-    /// Others were informed of the end of the turn: its children are stopped, its successor exists, and the outcome
-    /// was sent to those who wait for it.
+    /// Others were informed of the end of the turn: children that must not outlive it are stopped, its successor
+    /// exists, and the outcome was sent to those who wait for it.
     Told,
     /// The surroundings of the turn have been freed.
     TornDown,
-    /// The session became a fork. Pending and running calls stay with the source.
+    /// The session begins as a fork. Pending and running calls stay with the source.
     Forked,
     /// The session received a goal, and its model will work from an extract of the earlier conversation.
     HandedOff {
@@ -383,7 +383,7 @@ pub enum TurnRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shorter {
-    /// Each result up to this message is shortened.
+    /// The model sees only a part of each long result up to this message.
     InPart(MessageSeq),
     /// The model sees all results up to this message as cleared.
     Cleared(MessageSeq),

@@ -128,7 +128,7 @@ pub enum InputKind {
     Told,
     /// The surroundings of the turn have been freed.
     TornDown,
-    /// The session became a fork.
+    /// The session begins as a fork.
     Forked,
     /// The session received the goal of a handoff.
     HandedOff,

@@ -79,9 +79,9 @@ pub trait Hook: Send + Sync + 'static {
         Ok(BeforeModel::Ask)
     }
 
-    /// Called when the model has answered. The hook cannot change the answer. After a closed failure, the
-    /// answer is discarded and the turn ends with an error. Not called for an answer during which the turn
-    /// was stopped; if failures are closed, no part of such an answer is kept.
+    /// Called when the model has answered. The hook cannot change the answer. After a closed failure, the answer is
+    /// discarded, and the turn ends with an error; if the answer was a summary, there is no summary. Not called for
+    /// an answer during which the turn was stopped; if failures are closed, no part of such an answer is kept.
     async fn after_model(&self, _asked: &ModelAsked, _answer: &ModelAnswer) -> Result<(), HookError> {
         Ok(())
     }

@@ -55,8 +55,9 @@ pub enum BeforeSubAgent {
     },
 }
 
-/// The answer of a hook before a call. If several hooks answer, the strictest answer counts. From strictest
-/// to mildest: `Fail`, `Deny`, `Hold`, `Answer`, `Allow`.
+/// The answer of a hook before a call. If several hooks answer, the strictest answer counts. From strictest to
+/// mildest: `Fail`, `Deny`, `Hold`, `Answer`, `Allow`. `Rewrite` changes the arguments for the hooks that follow
+/// and for the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeforeTool {
     /// The call continues to the gate.
