@@ -32,8 +32,8 @@ pub use limits::{Limits, Prices};
 pub use loops::{COUNTED_MAX, LoopDetection};
 pub use retries::{OnTrip, Retries};
 
-/// The definition of an agent as the core sees it: instructions, tools and limits. The runtime holds the
-/// model, the code of the tools, and the gate.
+/// The definition of an agent as the core sees it: instructions, tools, limits and rules. The runtime holds the
+/// models, the gate, and the code of the tools and the hooks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
     /// The name of the agent, shown to people.
@@ -64,7 +64,7 @@ pub struct AgentSpec {
     /// The rules for a model that repeats the same calls.
     #[serde(default)]
     pub loops: LoopDetection,
-    /// The rules for a transcript that no longer fits into the model's context.
+    /// The rules for old messages and results when the transcript becomes too long for the model's context.
     #[serde(default)]
     pub compaction: Compaction,
     /// The rules for retries after failures.
@@ -74,17 +74,18 @@ pub struct AgentSpec {
     /// while. `None` means no breaker: each session finds failures by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerRules>,
-    /// The models that are asked if the agent's own model fails, in order. The next one is asked when a model
-    /// refuses for good or has failed on every try. Each step begins with the agent's own model.
+    /// The models that are asked if the agent's own model fails, in order. The next one is asked if a model fails
+    /// with an error that is not retried, has failed on every try, or is held by an open breaker. Failures of hooks
+    /// and unreadable messages do not lead to another model. Each step begins with the agent's own model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
     /// The token prices of models that are set for one mode. A mode that is not listed has the prices of the
     /// agent's own model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mode_prices: BTreeMap<Mode, Prices>,
-    /// The policy for messages that arrive while a turn runs or is parked, unless a message sets its own
-    /// policy. With `None`, such a message steers the turn. A request to start a turn is refused while one
-    /// runs.
+    /// The policy for messages that arrive while a turn runs or is parked, unless a message sets its own policy.
+    /// With `None`, such a message steers the turn. A request to start a turn is refused while a run holds the
+    /// session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_message: Option<MessagePolicy>,
     /// The effect of a steering message on approvals that are open when the message arrives.
@@ -102,7 +103,7 @@ pub struct AgentSpec {
     /// The value that each turn must return. `None` means that turns end with text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputSpec>,
-    /// The number of results in a step that must ask to end the turn before the turn ends: any or all.
+    /// The number of results in a step that must ask to end the turn: one is enough, or all must ask.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stop_signals: StopSignals,
     /// The consequence when a turn reaches its step limit.
@@ -161,12 +162,13 @@ impl AgentSpec {
         self.output.as_ref().is_some_and(|output| output.tool.as_str() == tool)
     }
 
-    /// Returns the rules for the sub-agent with this name.
+    /// Returns the rules for the sub-agent that the model calls by this name, if the agent has it.
     pub fn sub_agent(&self, tool: &str) -> Option<&ChildRules> {
         self.sub_agents.iter().find(|(name, _)| name.as_str() == tool).map(|(_, rules)| rules)
     }
 
-    /// Returns the tool with this name for background children, if the agent may have background children.
+    /// Returns the tool for background children with this name. Returns `None` if there is no such tool, or if no
+    /// sub-agent of the agent may run in the background.
     pub fn child_tool(&self, tool: &str) -> Option<ChildTool> {
         let may = self.sub_agents.values().any(|rules| rules.background);
         ChildTool::named(tool).filter(|_| may)
@@ -182,8 +184,8 @@ impl AgentSpec {
         self.hooks.contains(&point)
     }
 
-    /// Returns true if each turn has work to do at its start and end: surroundings are provisioned and freed,
-    /// or hooks are called.
+    /// Returns true if each turn has work to do at its start or end: surroundings are provisioned and freed, or
+    /// hooks are called.
     pub(crate) fn has_surroundings(&self) -> bool {
         self.provisions || self.is_hooked(HookPoint::AgentStart) || self.is_hooked(HookPoint::AgentEnd)
     }
@@ -193,7 +195,7 @@ impl AgentSpec {
         self.is_hooked(HookPoint::AfterStep) || self.is_hooked(HookPoint::AgentEnd)
     }
 
-    /// Returns true if the model sees this tool in `mode`.
+    /// Returns true if the model sees this tool in `mode`, unless loop detection withholds the tool.
     pub fn tells_of(&self, tool: &ToolSpec, mode: Mode) -> bool {
         mode.tells_of(tool) && !self.is_human_only(tool.name.as_str())
     }
@@ -215,7 +217,7 @@ impl AgentSpec {
         usize::try_from(model.checked_sub(1)?).ok().and_then(|at| self.fallback.get(at))
     }
 
-    /// Returns the tool with this name.
+    /// Returns the tool with this name, if the agent has it.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name.as_str() == name)
     }
@@ -232,8 +234,8 @@ pub struct Fallback {
     pub prices: Option<Prices>,
 }
 
-/// The maximum number of calls of one answer that [begin early](AgentSpec::early_reads). Their results are
-/// held in memory until the answer is complete.
+/// The maximum number of calls of one answer that [begin early](AgentSpec::early_reads). Their results are held in
+/// memory until the calls are sent or dropped.
 pub const EARLY_READS_MAX: usize = 16;
 
 /// The rule for when a run waits for its commits.
@@ -242,7 +244,8 @@ pub const EARLY_READS_MAX: usize = 16;
 pub enum Durability {
     /// Every commit must be acknowledged before the run starts anything else.
     Sync,
-    /// While a commit is in progress, the run may start anything that has no outside effect.
+    /// While a commit is in progress, the run may start actions that have no outside effect. It still waits for a
+    /// commit that closes a pending call, releases the session or ends a turn.
     #[default]
     Pipelined,
 }

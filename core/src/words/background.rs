@@ -1,8 +1,9 @@
-//! Background children: child sessions that outlive the call that began them.
+//! Background children: child sessions that outlive the call that began them, or that a request from outside began.
 //!
-//! The parent does not wait for a background child. When a turn of the child ends, the parent receives a
-//! message with the outcome. The parent's model can list its background children, write to them, wait for
-//! them and stop them.
+//! The parent does not wait for a background child. When a turn of the child ends, the parent receives a message
+//! with the outcome. The parent's model can list its background children, write to them, wait for them and stop
+//! them. Unless a child is detached, it is stopped when its parent is aborted or deleted, or ends a turn whose
+//! outcome it owes to a parent or a caller of its own.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ pub use crate::words::reply::{ChildEnd, Terms};
 use crate::words::tool::Bound;
 use crate::words::usage::Usage;
 
-/// The maximum number of background children that a session may have at once.
+/// The maximum number of background children of a session that may run at once.
 pub const BACKGROUND_MAX: usize = 64;
 
 /// A background child, as the parent's state records it.
@@ -26,7 +27,7 @@ pub struct Background {
     /// The id from which the names of the child are derived. No pending call has this id, because the parent
     /// does not wait.
     pub pending: PendingId,
-    /// The index of the child among the children that the same call began.
+    /// The index of the child among the children that the same call or request began, from 0.
     #[serde(default, skip_serializing_if = "is_default")]
     pub index: u32,
     /// The terms on which the child was begun.
@@ -52,7 +53,7 @@ impl Background {
         self.owes.is_empty()
     }
 
-    /// Returns true if these ends include all of the child's unfinished tasks.
+    /// Returns true if these ends cover all of the child's unfinished tasks.
     pub fn ends_with<'a>(&self, ends: impl IntoIterator<Item = &'a ChildEnd>) -> bool {
         let told: Vec<&CallId> = ends.into_iter().flat_map(|end| &end.tasks).collect();
         self.owes.iter().all(|task| told.contains(&task))
@@ -74,7 +75,8 @@ impl Background {
         end.pending == self.pending && end.index == self.index
     }
 
-    /// Returns the budget that is reserved for the child while it runs. It counts as used.
+    /// Returns the budget that is reserved for the child while it runs, which counts as used. Zero once the child
+    /// has ended.
     pub fn set_aside(&self) -> Usage {
         if self.has_ended() {
             return Usage::default();
@@ -111,7 +113,8 @@ pub enum ChildSignal {
         /// If true, the end of the child does not wake its parent.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         quiet: bool,
-        /// If true, the child continues when its parent is aborted or deleted.
+        /// If true, the child continues when its parent is aborted or deleted, or ends a turn for a parent or a
+        /// caller of its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         detached: bool,
     },
@@ -120,7 +123,8 @@ pub enum ChildSignal {
 /// The prefix of the key of a message that reports the end of a child's turn.
 const END_KEY: &str = "end.";
 
-/// Returns the call that gave a child its first task.
+/// Returns the call that gave a child its first task, or `None` if `pending` was not derived from a call. For a
+/// child that was begun from outside, no such call exists, but its id still identifies the task.
 pub fn task_of(pending: &PendingId) -> Option<CallId> {
     pending.parts().map(|(_, call)| call)
 }
@@ -140,7 +144,8 @@ pub(crate) fn is_end_key(key: &ItemKey) -> bool {
     key.as_str().starts_with(END_KEY)
 }
 
-/// Returns the text of the message that reports the end of a child's turn to the parent's model.
+/// Returns the text of the message that reports the end of a child's turn to the parent's model. `text` is cut to
+/// [`OUTCOME_CHARS_MAX`] characters.
 pub fn told_of_end(agent: &str, child: &SessionId, ok: bool, text: &str) -> String {
     let word = if ok { "has ended" } else { "has failed" };
     format!("[{agent} {child} {word}]\n{}", in_part(text, OUTCOME_CHARS_MAX))
@@ -156,7 +161,7 @@ pub struct Awaited {
     /// The number of children whose ends the call waits for. `None` means all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u32>,
-    /// The maximum wait in seconds. `None` means the agent's limit for answers.
+    /// The maximum wait in seconds. `None` means the agent's limit for answers, which also limits a longer wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
 }

@@ -1,7 +1,9 @@
 //! Children: sessions whose turns answer a call of another session, their parent.
 //!
-//! A call of a sub-agent begins one child for each of its tasks. The parent opens one pending call for all of
-//! them, and each child answers it with the outcome of its turn.
+//! A call of a sub-agent begins one child for each of its tasks. The parent opens one pending call for all of them,
+//! and each child answers it with the outcome of its turn. The parent waits in this way only for children that do
+//! not run [in the background](crate::words::background). If another program runs the sub-agent, each child is a
+//! task there: see [`remote`](crate::words::remote).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +20,8 @@ use crate::words::remote::Remote;
 pub use crate::words::reply::{Address, Allowance, Parent, ReplyBy, ReplyTo, Terms};
 use crate::words::usage::Usage;
 
-/// The maximum number of characters of outcomes that the parent's model sees for one call.
+/// The maximum number of characters of outcomes that the parent's model sees for one call, or in one message about
+/// the end of a background child.
 pub const OUTCOME_CHARS_MAX: usize = 8_000;
 
 /// The arguments of a call of a sub-agent.
@@ -41,7 +44,8 @@ pub struct Tasks {
     /// If true, the ends of these background children do not wake the parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
-    /// If true, these background children continue when their parent is aborted or deleted.
+    /// If true, these background children continue when their parent is aborted or deleted, or ends a turn for a
+    /// parent or a caller of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
 }
@@ -90,12 +94,13 @@ impl Tasks {
     }
 }
 
-/// The children of one call, with the data that a run needs to begin or stop them.
+/// Children that a run may have to stop: the children of one call, background children, or a successor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Children {
-    /// The pending call that the children answer.
+    /// The id from which the names of the children are derived. If a call waits for the children, it is the id of
+    /// its pending call.
     pub pending: PendingId,
-    /// The number of children.
+    /// The number of children. Their indexes count from 0.
     pub count: u32,
     /// The place where the children work, if another program runs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,10 +120,11 @@ impl Children {
     }
 }
 
-/// The children of one call that have not answered.
+/// Children of one call that have not answered, or a background child that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
-    /// The pending call that the children answer.
+    /// The id from which the names of the children are derived. If a call waits for the children, it is the id of
+    /// its pending call.
     pub pending: PendingId,
     /// The indexes of these children among all children of the call.
     pub indexes: Vec<u32>,
@@ -132,12 +138,13 @@ pub struct Unanswered {
     pub remote: Option<Box<Remote>>,
 }
 
-/// The outcome of a child's turn, which is the content of the child's answer to its parent.
+/// The outcome of a child's turn. It is the content of the child's answer to its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildOutcome {
     /// The index of the child among the children of the call.
     pub index: u32,
-    /// The session id of the child. `None` if the child could not be created.
+    /// The session id of the child, or the id of its task if another program runs it. `None` if the child could not
+    /// be created, or its own outcome is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// True if the child did its task.
@@ -163,7 +170,7 @@ impl ChildOutcome {
         Self { index, session: Some(session), ok, text, usage }
     }
 
-    /// Returns the outcome of a child that could not be created.
+    /// Returns the failed outcome of a child that could not be created, is gone, or gave no readable outcome.
     pub fn not_created(index: u32, why: impl Into<String>) -> Self {
         Self { index, session: None, ok: false, text: why.into(), usage: Usage::default() }
     }
@@ -180,15 +187,15 @@ pub fn successor(life: Incarnation, call: &CallId) -> Result<PendingId, InvalidI
     PendingId::of(life, call, SUCCESSOR_ROUND)
 }
 
-/// The names of a child. They depend only on the pending call and the child's index, so creating a child
-/// twice is harmless.
+/// The names of a child or a successor. They depend only on the pending id and the child's index, so creating a
+/// child twice is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildNames {
     /// The session id.
     pub id: SessionId,
     /// The incarnation of the session.
     pub incarnation: Incarnation,
-    /// The operation that creates the child.
+    /// The id of the operation that creates the child.
     pub operation: OperationId,
     /// The key under which the child's answer is delivered. Every sender uses the same key, so the call gets
     /// one answer for each child.
@@ -207,7 +214,7 @@ impl ChildNames {
         bytes.copy_from_slice(&digest.0[16..]);
         let incarnation = Incarnation::derived(bytes);
         let id: String = digest.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        // A session that takes over is not a child.
+        // A successor is not a child.
         let kind = if pending.round() == Some(SUCCESSOR_ROUND) { "next" } else { "child" };
         Ok(Self {
             id: SessionId::new(format!("{kind}-{id}"))?,
@@ -218,18 +225,19 @@ impl ChildNames {
     }
 }
 
-/// The children to begin for one call.
+/// The children to begin for one call, or the background child to begin for a request from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildPlan {
     /// The sub-agent, by the name under which the parent's model calls it.
     pub tool: ToolName,
-    /// The pending call that the children answer.
+    /// The id from which the names of the children are derived. If a call waits for the children, it is the id of
+    /// its pending call.
     pub pending: PendingId,
     /// The tasks, one for each child.
     pub tasks: Vec<String>,
     /// If true, one failure settles the call.
     pub fail_fast: bool,
-    /// The call that gives the tasks.
+    /// The call that gives the tasks. For a request from outside, an id derived from the request.
     pub task: CallId,
     /// The terms, if the children are background children.
     pub background: Option<Terms>,
@@ -240,7 +248,7 @@ pub struct ChildPlan {
 }
 
 impl ChildPlan {
-    /// Returns the way in which the parent receives an outcome.
+    /// Returns the way in which the parent receives the outcomes.
     pub fn told_by(&self) -> ReplyBy {
         self.background.map_or(ReplyBy::Answer, |terms| ReplyBy::Message {
             agent: self.tool.clone(),
@@ -250,9 +258,9 @@ impl ChildPlan {
     }
 }
 
-/// Returns the result of one call: true if the call succeeded, and the text about its outcomes for the
-/// parent's model. A call succeeds if at least one child succeeded and, with `fail_fast`, no child failed.
-/// The text of each child is cut to an equal share of [`OUTCOME_CHARS_MAX`].
+/// Returns the result of one call: true if the call succeeded, and the text about its outcomes for the parent's
+/// model. A call succeeds if at least one child succeeded and, with `fail_fast`, no child failed. `ending` is the
+/// text for a child without an outcome. The text of each child is cut to an equal share of [`OUTCOME_CHARS_MAX`].
 pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str) -> (bool, String) {
     let by_index: BTreeMap<u32, &ChildOutcome> =
         outcomes.iter().map(|outcome| (outcome.index, outcome)).collect();

@@ -1,14 +1,14 @@
 //! Custom state: key-value data that tools keep for a session, beside its transcript.
 //!
-//! The output of a call may carry [`StateChange`]s. They are stored together with the call's result. When the
-//! step is over, the changes of the successful calls are applied in call order, regardless of the order in
-//! which the calls returned. So the state stays fixed during a step, and all calls of the step see the same
-//! state. Before a result is stored, its changes are tried on top of the changes of results that came back
-//! earlier. If a change cannot be applied, does not fit the agent's schema, or makes the state too large, the
-//! result becomes an error and changes nothing.
+//! The output of a call may carry [`StateChange`]s. They are stored together with the call's result. When the step
+//! is over, the changes of the successful calls are applied in call order, regardless of the order in which the
+//! calls returned. So the state stays fixed during a step, and all calls of the step see the same state. Before a
+//! result is stored, its changes are tried together with those of the calls that have already succeeded. If a
+//! change cannot be applied, does not fit the agent's schema, or makes the state too large, the result becomes an
+//! error and changes nothing.
 //!
-//! A notice after the results of a step records the changes of the step and how to undo them. When a session
-//! is rewound to an earlier message, its custom state is rewound too.
+//! A notice after the results of a step records which keys changed and how to undo the changes. When a session is
+//! rewound to an earlier message, its custom state is rewound too.
 
 mod rules;
 
@@ -46,8 +46,8 @@ impl CustomState {
         Value::Object(self.0.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
-    /// Applies one change and returns how to undo it, or `None` if the state already had that value. Fails if
-    /// the change appends to a value that is not a list.
+    /// Applies one change and returns how to undo it, or `None` if it changes nothing. Fails if the change appends
+    /// to a value that is not a list.
     pub(crate) fn apply(&mut self, change: &StateChange) -> Result<Option<Undo>, NoList> {
         let map = Arc::make_mut(&mut self.0);
         let restore = |key: &String, before: Option<Value>| match before {

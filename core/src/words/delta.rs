@@ -27,8 +27,8 @@ pub enum Delta {
         /// The name of the tool.
         tool: String,
     },
-    /// A call has been running longer than the interval in which deltas are gathered. Its event follows with
-    /// the next commit, unless it was already committed.
+    /// A call has been running longer than the interval in which deltas are gathered. The event of the call follows
+    /// with the next commit, unless it is already committed.
     CallRunning {
         /// The id of the call.
         call: CallId,

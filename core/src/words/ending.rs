@@ -21,11 +21,12 @@ pub enum DoneReason {
     UserAbort,
     /// The turn failed with an error that it cannot recover from.
     Error,
-    /// A limit on tokens, cost or wall time was exceeded, or a hook reported a spent budget.
+    /// A limit on tokens, cost or time was reached, or a hook reported a spent budget.
     BudgetExceeded,
     /// The model repeated the same calls too often.
     LoopDetected,
-    /// A tool, a stop condition, a hook or the refusal of a call ended the turn.
+    /// A tool, a stop condition, a hook or the refusal of a call ended the turn; or the turn returned its value, or
+    /// handed the session over.
     ToolStop,
 }
 
@@ -55,14 +56,15 @@ impl DoneReason {
     }
 }
 
-/// The origin of a stop from outside. The order matters: a later variant undoes more.
+/// The origin of a stop from outside. The order matters: of several stops of the same kind, the one with the later
+/// variant counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
     /// A request to stop.
     #[default]
     Asked,
-    /// A handoff: the new session rests with its goal, and no turn has worked on it yet.
+    /// A handoff: the new session rests with its goal, and no turn has worked on the goal yet.
     HandedOff,
     /// A message with the policy `interrupt`.
     Message,
@@ -91,7 +93,7 @@ pub struct Ending {
     /// The error, if the turn failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorInfo>,
-    /// The step in which the error happened. `None` if the turn had no step yet.
+    /// The step in which the error happened. `None` if there was no error, or if the turn had no step yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepNumber>,
     /// The kind of stop, if the turn was stopped from outside.
@@ -194,16 +196,16 @@ impl Ending {
 /// The reason for which a call was cancelled. Programs read the wire names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CancelReason {
-    /// A request stopped the turn.
+    /// A request stopped the turn, or this call alone.
     #[serde(rename = "user:cancelled")]
     UserCancelled,
     /// A message interrupted the turn or rolled it back.
     #[serde(rename = "user:interrupted")]
     UserInterrupted,
-    /// The message that led to the call was edited.
+    /// An earlier message was edited, so the turn was stopped.
     #[serde(rename = "system:edited")]
     SystemEdited,
-    /// The engine ended the turn.
+    /// The engine ended the turn, because of an error or a limit.
     #[serde(rename = "system:disposed")]
     SystemDisposed,
     /// The call is dangerous, and its run died before the call started.
@@ -212,7 +214,7 @@ pub enum CancelReason {
     /// A person refused another call of the step, and the agent's rules cancel the remaining calls.
     #[serde(rename = "user:rejected")]
     UserRejected,
-    /// The call belongs to the session from which this session was forked.
+    /// The call was open in the session from which this session was forked. It stays with that session.
     #[serde(rename = "system:forked")]
     SystemForked,
 }

@@ -4,17 +4,17 @@
 //! position of the message, not a copy. The event for a running call shows its arguments in short form,
 //! without values that look like secrets (see [`parameters`](crate::words::parameters)).
 //!
-//! The events of a turn, in order:
+//! The main events of a turn, in order:
 //!
 //! | event | when | how often |
 //! |---|---|---|
 //! | [`Init`](Event::Init) | a turn begins; this is its first event | once |
-//! | [`RunStarted`](Event::RunStarted) | a run claims the session | once per run |
+//! | [`RunStarted`](Event::RunStarted) | a run claims the session | at most once per run |
 //! | [`StepStarted`](Event::StepStarted) | the model is about to be asked | once per step |
-//! | [`Message`](Event::Message), [`Call`](Event::Call) | a message was appended; a call changed state | varies |
+//! | [`Message`](Event::Message), [`Call`](Event::Call) | message appended; call began, waits or ended | varies |
 //! | [`StepEnded`](Event::StepEnded) | the calls of the step have ended, or the turn ends | once per step |
 //! | [`Error`](Event::Error) | the turn has failed | at most once |
-//! | [`AgentEnd`](Event::AgentEnd) | the surroundings of the turn are freed | once |
+//! | [`AgentEnd`](Event::AgentEnd) | other sessions are informed, and the surroundings are freed | once |
 //! | [`Done`](Event::Done) | the turn has ended; this is its last event | once |
 //!
 //! Events, steps and turns are numbered across the whole session. The rows of the machine's history are also
@@ -59,7 +59,7 @@ pub enum Event {
     Init {
         /// The number of the turn.
         turn: TurnNumber,
-        /// The session. In a fork, copied events name the source session.
+        /// The session. In a fork, copied events name the source session. `None` in events of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
@@ -89,7 +89,7 @@ pub enum Event {
         /// Descriptions of the provisioned surroundings, for people.
         what: Vec<String>,
     },
-    /// A run claimed the session. Written with the first commit of the run.
+    /// A run claimed the session. Written with the first commit of the run, unless the run leaves without a change.
     RunStarted {
         /// The number of the run.
         run: Epoch,
@@ -104,14 +104,14 @@ pub enum Event {
     Message {
         /// The position of the message.
         seq: MessageSeq,
-        /// The role of the message's author.
+        /// The wire name of the message's role.
         role: String,
         /// The stream that this message completes, if a model wrote the message. The deltas of that stream
         /// are now void.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stream: Option<StreamId>,
     },
-    /// A call changed its state.
+    /// A call started, began to wait, or ended.
     Call {
         /// The id of the call.
         call: CallId,
@@ -119,14 +119,14 @@ pub enum Event {
         tool: String,
         /// The wire name of the new state.
         is: String,
-        /// The parameters of the call in short form, once the call has been sent.
+        /// The parameters of the call in short form, if this event reports its start. Empty otherwise.
         #[serde(default, skip_serializing_if = "Parameters::is_empty")]
         parameters: Parameters,
-        /// The time that the call ran, in milliseconds, once it has returned.
+        /// The time that the call ran, in milliseconds, if this event reports that the call has returned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// A call waits for an answer: a person's approval, a client's result, or the outcomes of children.
+    /// A call waits for an answer: a person's decision, a client's result, or the outcomes of children.
     Asked {
         /// The id of the call.
         call: CallId,
@@ -136,8 +136,9 @@ pub enum Event {
         kind: PendingKind,
         /// The id of the pending call. Answers must name it.
         pending: PendingId,
-        /// The reason for asking, in at most 1000 characters. If an answer was invalid, the call is asked
-        /// about again. The reason then may quote that answer, so only those who are asked see the quote.
+        /// The reason for asking, cut after 1000 characters. If the call is asked about again because an answer was
+        /// invalid, the details are only in the [pending call](crate::words::message::PendingBody), because they
+        /// may quote that answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// The number of children that answer the call, or 0 if no children do. Their ids are derived from
@@ -178,20 +179,21 @@ pub enum Event {
         /// The people who may now decide in addition.
         to: Vec<String>,
     },
-    /// A warning: calls that ran in parallel changed the same key of the custom state. The later call won.
+    /// A warning: calls that could run in parallel changed the same key of the custom state, and the result depends
+    /// on their order. The later call won.
     StateConflict {
         /// The key in the custom state.
         key: String,
         /// The calls, in call order.
         calls: Vec<CallId>,
     },
-    /// The run exits because it must wait.
+    /// The run exits, because the turn must wait or another run is to continue it.
     Suspended {
         /// The kind of the suspension.
         kind: OutcomeKind,
-        /// The instant at which the session wakes by itself.
+        /// The instant at which the turn continues by itself. `None` if it waits only for others.
         until: Option<Timestamp>,
-        /// The answers, outcomes and timers that the session waits for.
+        /// The answers, outcomes and timers that the turn waits for. Empty if another run is to continue it.
         owed: Vec<Owed>,
     },
     /// The model call failed, and the model is asked again later.
@@ -210,7 +212,7 @@ pub enum Event {
         /// The error of the previous model.
         error: ErrorInfo,
     },
-    /// A call could not be run, and it is sent again later.
+    /// A call could not be run or gave no result, and it is sent again later.
     CallRetried {
         /// The id of the call.
         call: CallId,
@@ -220,27 +222,29 @@ pub enum Event {
         until: Timestamp,
         /// The number of the next try. The first try was number 0.
         attempt: u32,
-        /// The reason why the call could not be run.
+        /// The reason why the call gave no result.
         why: String,
     },
-    /// The circuit of the turn opened, because too many calls in a row could not be run.
+    /// The circuit of the turn opened, because too many calls in a row could not be run or gave no result.
     CircuitOpened {
-        /// The number of calls in a row that could not be run.
+        /// The number of these calls.
         calls: u32,
-        /// The reason why the last of these calls could not be run, in at most 1000 characters.
+        /// The reason why the last of these calls gave no result, cut after 1000 characters.
         why: String,
     },
     /// A summary of old messages begins.
     CompactionStarted {
         /// The number of tokens that the model would read.
         tokens: u64,
-        /// The number of tokens above which old messages are summarised.
+        /// The number of tokens above which old messages are summarised. 0 if they are never summarised
+        /// automatically.
         threshold: u64,
         /// The reason for the summary.
         #[serde(default, skip_serializing_if = "is_default")]
         cause: SummaryCause,
     },
-    /// A summary of old messages ended: it was made, it failed, or there was nothing to summarise.
+    /// A summary of old messages ended: it was made, it failed, or there was nothing to summarise. Not written if
+    /// the summary was stopped.
     CompactionEnded {
         /// The number of tokens that the model read before the summary.
         before: u64,
@@ -285,17 +289,18 @@ pub enum Event {
         /// The total usage of the session so far.
         usage: Usage,
     },
-    /// The agent has left the turn, and the surroundings are freed. Written exactly once per turn, before
-    /// `done` (INV-12).
+    /// The agent has left the turn: others are informed of the outcome, and the surroundings are freed or could not
+    /// be freed. Written exactly once per turn, before `done` (INV-12).
     AgentEnd {
         /// The number of the turn.
         turn: TurnNumber,
-        /// The session that the turn belongs to.
+        /// The session that the turn belongs to. `None` in events of older versions, and for a turn that a fork
+        /// ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
         /// The number of completed model calls in the turn.
         steps: u32,
-        /// The reason for which the turn ended.
+        /// The reason for which the turn ended. `None` in events of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<DoneReason>,
     },

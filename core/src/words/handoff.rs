@@ -1,8 +1,8 @@
 //! Handoffs: a new session begins with a goal and an extract of the old conversation (requirement B50).
 //!
-//! The new session is a [fork](crate::engine::fork) that rests with its goal. Before its first model call, an
-//! extract of the old conversation is made for that goal. From then on, the model sees the extract, the goal,
-//! and everything after it.
+//! The new session is a [fork](crate::engine::fork) that rests with its goal. Before its first answer, an extract
+//! of the old conversation is made for that goal. From then on, the model sees the extract, the goal, and
+//! everything after the goal.
 
 use std::fmt;
 

@@ -3,7 +3,7 @@
 pub use holdover_store::ids::*;
 use holdover_store::{number, text_id};
 
-/// The maximum length of a tool name, in bytes. No provider accepts a longer name.
+/// The maximum length of a tool name, in bytes. Some providers refuse longer names.
 pub const TOOL_NAME_BYTES_MAX: usize = PLAIN_BYTES_MAX;
 
 text_id!(

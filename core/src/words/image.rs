@@ -22,7 +22,7 @@ pub const IMAGES_MAX: usize = 20;
 /// does not matter.
 pub const IMAGE_TOKENS: u64 = 1_600;
 
-/// The format of a picture. OpenAI, Anthropic and Gemini all read these formats.
+/// The format of a picture. Some providers do not read every format; for example, not all read GIF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ImageType {
     /// PNG.
@@ -31,7 +31,7 @@ pub enum ImageType {
     /// JPEG.
     #[serde(rename = "image/jpeg")]
     Jpeg,
-    /// GIF. Models see only the first frame of an animation.
+    /// GIF. Models see at most the first frame of an animation.
     #[serde(rename = "image/gif")]
     Gif,
     /// WebP.
@@ -111,7 +111,8 @@ impl Image {
     /// Creates a picture from its bytes.
     ///
     /// # Errors
-    /// Fails if the bytes are not a picture that models can read, or if there are too many.
+    /// Fails if the bytes are not a picture that models can read, or if there are more than [`IMAGE_BYTES_MAX`] of
+    /// them.
     pub fn new(bytes: &[u8]) -> Result<Self, InvalidImage> {
         if bytes.len() > IMAGE_BYTES_MAX {
             return Err(InvalidImage::TooLarge(bytes.len()));
@@ -186,7 +187,8 @@ impl Images {
     /// Collects pictures in this order.
     ///
     /// # Errors
-    /// Fails if there are too many pictures or if they are too large together.
+    /// Fails if there are more than [`IMAGES_MAX`] pictures, or if they have more than [`IMAGES_BYTES_MAX`] bytes
+    /// together.
     pub fn of(images: impl IntoIterator<Item = Image>) -> Result<Self, InvalidImage> {
         let images: Vec<Image> = images.into_iter().collect();
         if images.len() > IMAGES_MAX {
@@ -202,7 +204,7 @@ impl Images {
         }
     }
 
-    /// Returns the pictures up to the first one that exceeds the limits on number and total size.
+    /// Returns the pictures before the first one that would exceed the limits on number and total size.
     pub fn first_of(images: impl IntoIterator<Item = Image>) -> Self {
         let mut room = Room::default();
         Self(images.into_iter().take_while(|image| room.takes(image)).collect())

@@ -34,17 +34,17 @@ pub enum QueueChange {
 pub struct Settled {
     /// The items that the session must still take, including replacements of texts, in order.
     pub items: Vec<StoredItem>,
-    /// Items without further effect: withdrawn messages, all withdrawals, and replacements for messages that
-    /// are withdrawn or gone.
+    /// Items without further effect: withdrawn messages, all withdrawals, and replacements of messages that are
+    /// withdrawn, gone, or about the end of a background child.
     pub consumed: Vec<InboxSeq>,
 }
 
-/// Applies withdrawals to the messages of an inbox. A change to a message that was already taken has no
-/// effect. A task from a parent and a message about the end of a background child cannot be withdrawn. A
+/// Applies withdrawals to the messages of an inbox. A change to a message that was already taken has no effect. A
+/// task from a parent or another program, and a message about the end of a background child, cannot be withdrawn. A
 /// replacement stays in the inbox until its message is taken.
 pub fn settle(inbox: Vec<StoredItem>) -> Settled {
-    // A parent waits for the outcome of its task, so the task cannot be withdrawn. Neither can the end of a
-    // child.
+    // A parent or another program waits for the outcome of its task, so the task cannot be withdrawn. Neither can
+    // the end of a child.
     let asked: BTreeSet<InboxSeq> = inbox
         .iter()
         .filter(|item| is_message(item) && (said(item).reply.is_some() || is_end_key(&item.key)))
@@ -122,7 +122,8 @@ pub(crate) fn end_of(item: &StoredItem) -> Option<ChildEnd> {
     said(item).ended.map(|end| *end)
 }
 
-/// Returns the original content of a message. Bytes that do not parse as [`Said`] are used as its text.
+/// Returns the original content of a message, without replacements. Bytes that do not parse as [`Said`] are used as
+/// its text.
 pub fn said(item: &StoredItem) -> Said {
     item.payload
         .parse()

@@ -32,13 +32,14 @@ pub enum Message {
     Assistant(AssistantMessage),
     /// The one result of a tool call.
     Tool(ToolResult),
-    /// A person's decision on a call. It is kept for the record; no model sees it.
+    /// A decision on a call, usually of a person. It is kept for the record; no model sees it.
     Decision(DecisionRecord),
     /// A message of the engine to followers of the session, for example about a step limit or about arguments
     /// that a hook rewrote. The model sees a notice only if it reports the effects of a turn that was taken
     /// back.
     Notice(Notice),
-    /// A summary of the conversation so far. The model sees it in place of the messages that it covers.
+    /// A summary of the conversation so far, or the extract of a handoff. The model sees it in place of the
+    /// messages that it covers.
     Summary(Summary),
 }
 
@@ -76,8 +77,8 @@ impl Message {
 pub struct UserMessage {
     /// The text of the message.
     pub text: String,
-    /// The inbox item of the message. `None` if the message is the goal of a handoff, or if the engine wrote
-    /// it.
+    /// The inbox item of the message. `None` if the message is the goal of a handoff, a correction by a hook, or a
+    /// reminder to return a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
     /// The changes to the mode and the system prompt that apply from this message on.
@@ -86,8 +87,8 @@ pub struct UserMessage {
     /// The pictures that the model sees with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
-    /// True if the engine wrote the message: a correction by a hook, or a reminder to return a value. Not
-    /// recorded in old messages.
+    /// True if the engine wrote the message: a correction by a hook, a reminder to return a value, or a report of
+    /// the end of a background child. Not recorded in old messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_engine: bool,
 }
@@ -193,7 +194,7 @@ pub struct ToolResult {
     pub tool: String,
     /// The final status of the call.
     pub status: ResultStatus,
-    /// The text that the model sees.
+    /// The text for the model. The model sees long texts in part, and old ones cleared.
     pub content: String,
     /// The arguments that the call ran with, if a person edited them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,7 +205,8 @@ pub struct ToolResult {
     /// True if the result asks to end the turn after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop: bool,
-    /// True if the call could not be run on any try. The text then comes from the engine, not from the tool.
+    /// True if the call could not be run or gave no result on any try. The text then comes from the engine, not
+    /// from the tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broken: bool,
     /// Records if the call was sent, unless the status implies it; see [`ToolResult::was_sent`].
@@ -243,35 +245,37 @@ impl ToolResult {
 pub enum ResultStatus {
     /// The call succeeded.
     Done,
-    /// The call failed, or a person refused it with a reason. The text says why.
+    /// The call failed, was not answered in time, or was refused by a person with a reason. The text says why.
     Error,
-    /// The policy refused the call.
+    /// The policy refused the call, or only people may use its tool.
     Denied,
     /// A person refused the call without a reason.
     RejectedByUser,
-    /// The call was stopped before it acted.
+    /// The call was stopped before it acted, or before its delayed result was due.
     Cancelled,
-    /// The call was lost while it ran. It may have acted.
+    /// The outcome of the call is unknown. It may have acted.
     InDoubt,
 }
 
-/// A person's decision on a call. It applies only to the exact arguments that the person saw.
+/// The record of a decision on a call. The decision applies only to the exact arguments that the person saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRecord {
     /// The id of the call.
     pub call: CallId,
     /// The id of the pending call.
     pub pending: PendingId,
-    /// The decision. The engine writes it if the request expired and the terms let the call run.
+    /// The decision. The engine writes it if a message came instead of an answer, or if the request expired and the
+    /// terms let the call run.
     pub decision: Decision,
     /// The instant of the decision, by the store's clock.
     pub at: Timestamp,
-    /// The part of the decision that was not carried out, and the reason.
+    /// A remark of the engine: the part of the decision that was not carried out and the reason, or that nobody
+    /// decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A person's answer to a request for approval.
+/// A person's answer to a request for approval or for more steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// True if the call may run.
@@ -348,8 +352,8 @@ pub struct PendingBody {
     /// The reason for asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The people who must decide, if the policy names them or requires several. Includes the approvals that
-    /// existed at the time of asking.
+    /// The request for approval, if its terms are not the default terms. Includes the approvals that existed at the
+    /// time of asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panel: Option<Box<Panel>>,
 }

@@ -1,7 +1,8 @@
-//! Values that the core stores and exchanges, and the traits of models, tools, gates and hooks.
+//! The values that the core stores and exchanges, and the traits of everything that a run asks: models, tools,
+//! gates, hooks, provisioners and skill sets.
 //!
-//! This module makes no decisions. The machine decides what follows from an input, and the engine decides
-//! when.
+//! This module does not decide how a session continues. The machine decides what follows from an input, and the
+//! engine decides when.
 
 #[macro_use]
 mod setters;

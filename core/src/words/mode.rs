@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::words::payload::is_default;
 use crate::words::tool::{EffectClass, ToolSpec};
 
-/// The mode of a session. It stays in force across turns, runs and crashes until another mode is set.
+/// The mode of a session. It stays in force across turns, runs and crashes until another mode is set, or until the
+/// message that set it is taken back.
 ///
 /// In `plan` and `ask` the agent changes nothing: the model sees only tools that are `read_only`, and calls
 /// of other tools are refused.
@@ -34,7 +35,7 @@ impl Mode {
         }
     }
 
-    /// Returns true if the model sees this tool in this mode.
+    /// Returns true if this mode lets the model see this tool.
     pub fn tells_of(self, tool: &ToolSpec) -> bool {
         match self {
             Self::Plan | Self::Ask => tool.effect == EffectClass::ReadOnly,
@@ -79,9 +80,8 @@ impl std::str::FromStr for Mode {
     }
 }
 
-/// Changes to the mode and the system prompt that come with a message. Fields that are `None` change nothing.
-/// When the message is taken back, the earlier values apply again, except a mode that was set without a
-/// message.
+/// Changes to the mode and the system prompt that come with a message. Fields that are `None` change nothing. When
+/// the message is taken back, the earlier values apply again. A mode that was set later without a message stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {
     /// The new mode.

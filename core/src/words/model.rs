@@ -63,8 +63,9 @@ pub struct ModelRequest {
     pub session: SessionKey,
     /// The system prompt of the request.
     pub system: Arc<str>,
-    /// The transcript, oldest message first. Each call has exactly one result. Decisions and notices are left
-    /// out. A clone of the list shares its memory and copies no messages.
+    /// The messages that the model sees, oldest first. Each call has exactly one result. Decisions are left out,
+    /// and summaries and the notices that the model sees are messages of a user. A clone of the list shares its
+    /// memory and copies no messages.
     pub messages: SharedList<Arc<Message>>,
     /// The tools that the model may call.
     pub tools: Arc<[ModelTool]>,

@@ -12,7 +12,7 @@ use crate::words::message::Message;
 use crate::words::payload::is_default;
 use crate::words::tool::ToolSpec;
 
-/// The default number of reminders in a turn whose model gave no valid value.
+/// The default maximum number of reminders in a turn whose model gives no valid value.
 pub(crate) const OUTPUT_RETRIES: u32 = 2;
 
 /// The definition of the value that every turn of an agent must return.

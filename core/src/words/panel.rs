@@ -1,4 +1,4 @@
-//! The people who decide on a call, if the policy names them or requires several approvals.
+//! Requests for approval on terms other than the default: the people who decide on a call, and their approvals.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use crate::words::gate::ApprovalTerms;
 use crate::words::ids::MessageSeq;
 use crate::words::payload::Digest;
 
-/// A request for approval to several people or to named people, with the approvals so far.
+/// A request for approval on terms other than the default, with the approvals so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Panel {
-    /// The terms of the approval: who must decide, and until when.
+    /// The terms of the approval: the people who must decide, and the time limit.
     pub terms: ApprovalTerms,
     /// The digest of the arguments that the people see.
     pub digest: Digest,
@@ -74,7 +74,8 @@ impl Panel {
         self.terms.approvers.names.iter().chain(later).map(String::as_str)
     }
 
-    /// Returns true if the approvals satisfy these terms for these arguments.
+    /// Returns true if the approvals satisfy these terms for these arguments, or if the same terms let the call run
+    /// without them.
     pub fn satisfies(&self, terms: &ApprovalTerms, digest: Digest) -> bool {
         let same = self.digest == digest;
         let admitted = self.votes.iter().filter(|vote| terms.may_ever(&vote.by)).count();

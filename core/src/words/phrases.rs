@@ -88,7 +88,8 @@ pub fn suspended(owed: &[Owed], until: Option<Timestamp>) -> String {
     }
 }
 
-/// Returns the phrase for the state of a call, given by its wire name. An unknown name is returned unchanged.
+/// Returns the phrase for the state of a call, given by its wire name. A name without a phrase is returned
+/// unchanged.
 pub fn call(state: &str) -> &str {
     match state {
         "gating" => "being checked",

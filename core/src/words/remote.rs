@@ -1,7 +1,7 @@
 //! Agents that run in other programs.
 //!
-//! Such a program accepts a task and works on it. It sends the outcome to an address, or the caller polls for
-//! it.
+//! Such a program accepts a task and works on it. The program sends the outcome to an address, or the caller polls
+//! for it.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::words::payload::is_default;
 use crate::words::reply::Allowance;
 use crate::words::usage::Usage;
 
-/// The default interval at which a remote task is polled, in milliseconds.
+/// The default interval at which a remote task is polled at first, in milliseconds.
 pub const LOOK_EVERY_MS: u64 = 15_000;
 
-/// The minimum interval at which a remote task may be polled, in milliseconds.
+/// The minimum value of [`Remote::look_every_ms`], in milliseconds.
 pub const LOOK_EVERY_MIN_MS: u64 = 1_000;
 
 /// The maximum length of the URL of a remote agent, in bytes.
@@ -57,8 +57,9 @@ impl Remote {
         Self { token_env: Some(variable.into()), ..self }
     }
 
-    /// Sets the interval at which an unfinished task is polled at first. It grows to an eighth of the time that the call has
-    /// waited, at most an hour. If the agent can send its outcome, the outcome may arrive sooner.
+    /// Sets the interval at which an unfinished task is polled at first. The interval grows with the time that the
+    /// call has waited: to at most an eighth of that time, and at most an hour. If the agent can send its outcome,
+    /// the outcome may arrive before the next poll.
     #[must_use]
     pub fn look_every(self, every: Duration) -> Self {
         Self { look_every_ms: u64::try_from(every.as_millis()).unwrap_or(u64::MAX), ..self }
@@ -98,7 +99,7 @@ impl Remote {
     }
 }
 
-/// Returns true if the host, with or without a port, is this machine whatever a resolver says.
+/// Returns true if the host, with or without a port, means this machine regardless of name resolution.
 fn is_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(address) => address.split(']').next().unwrap_or_default(),
@@ -162,7 +163,7 @@ impl TaskLimits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "task", rename_all = "snake_case")]
 pub enum TaskStanding {
-    /// The agent is working on the task or waits for an answer.
+    /// The task has not ended: the agent works on it, is about to, or waits.
     Open,
     /// The task has ended with this outcome.
     Ended(TaskOutcome),

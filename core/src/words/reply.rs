@@ -1,4 +1,4 @@
-//! The address for the outcome of a child's turn, the limits of that turn, and the end of a background child.
+//! The addresses for the outcome of a turn, the limits of that turn, and the end of a background child.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::words::ids::{CallId, Incarnation, PendingId, SessionId, SessionKey, T
 use crate::words::payload::is_default;
 use crate::words::usage::Usage;
 
-/// The share of the parent's limits that a child's turn may use.
+/// The share of the limits of a parent, or of a caller in another program, that a turn may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
     /// The maximum number of steps.
@@ -21,7 +21,7 @@ pub struct Allowance {
     /// The maximum cost, in millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_microusd: Option<u64>,
-    /// The instant at which the parent stops waiting. The turn ends at this instant.
+    /// The instant at which the parent or caller stops waiting. The turn ends at this instant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
@@ -68,8 +68,8 @@ pub struct Parent {
     pub session: SessionKey,
     /// The incarnation of the parent session.
     pub incarnation: Incarnation,
-    /// The pending call of the parent. For a background child, no such call exists: the id only serves to
-    /// derive the child's names.
+    /// The id of the parent's pending call, from which the child's names are derived. For a background child, no
+    /// such call exists, and the id only serves to derive the names.
     pub pending: PendingId,
     /// The index of the child among the children of the call, from 0.
     pub index: u32,
@@ -111,13 +111,13 @@ impl Address {
     }
 }
 
-/// The receiver of the outcome of a child's turn, and the limits of that turn. It comes with the message that
-/// begins the turn.
+/// The receiver of the outcome of a turn, and the limits of that turn. It comes with the message that gives the
+/// task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyTo {
     /// The receiver of the outcome.
     pub to: Address,
-    /// The share of the parent's limits that the turn may use.
+    /// The share of the receiver's limits that the turn may use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub allowance: Allowance,
     /// The usage of earlier turns for the same receiver that were handed over. It is added to the usage of
@@ -143,8 +143,8 @@ impl ReplyTo {
         self
     }
 
-    /// Returns the address for the successor of a turn. Subtracts the usage of that turn from the share, and
-    /// adds it to `used_before`.
+    /// Returns the address for the successor of a turn. Subtracts the usage and the steps of that turn from the
+    /// share, and adds the usage to `used_before`.
     #[must_use]
     pub fn after(mut self, used: Usage, steps: u32) -> Self {
         let share = &mut self.allowance;
@@ -156,13 +156,14 @@ impl ReplyTo {
     }
 }
 
-/// The terms on which a background child was begun.
+/// The terms on which a background child was begun, and the limits for its newest task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// If true, the end of the child's turn does not wake the parent: the parent sees it in its next turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
-    /// If true, the child continues when its parent is aborted or deleted.
+    /// If true, the child continues when its parent is aborted or deleted, or ends a turn for a parent or a caller
+    /// of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
     /// The limits for the child's newest task. Tokens and cost are reserved from the parent's remaining

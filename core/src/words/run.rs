@@ -23,7 +23,7 @@ pub enum RunKind {
     Retry,
     /// The previous run died.
     Recovery,
-    /// A waiting turn received an answer or a signal, or its timer is due.
+    /// A waiting turn received an answer, a message or a signal, or its alarm is due.
     Wake,
     /// A caller asked for a summary of old messages.
     Compact,
@@ -42,9 +42,9 @@ impl RunKind {
         }
     }
 
-    /// Returns the purpose of a run from its record. `None` if the run is still open or was lost. The first
-    /// event of the run then holds the purpose
-    /// ([`Event::RunStarted`](crate::words::event::Event::RunStarted)), if the run committed anything.
+    /// Returns the purpose of a run from its record. `None` if the run is still open or was lost. The event
+    /// [`RunStarted`](crate::words::event::Event::RunStarted) then shows the purpose, if the run committed
+    /// anything.
     pub fn of(record: &RunRecord) -> Option<Self> {
         RunDetail::of(record)?.kind
     }
@@ -95,18 +95,18 @@ impl RunDetail {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RunOutcome {
-    /// The session waits for answers, outcomes or timers, or for a worker if none of these is pending.
+    /// The turn ended.
     Ended(Ending),
-    /// The session waits for answers, outcomes or timers.
+    /// The turn waits for answers, outcomes or timers, or for another run if none of these is owed.
     Suspended(Suspension),
-    /// The turn continues by itself at a certain instant.
+    /// A model call failed, and the turn continues by itself at a certain instant.
     BackingOff {
         /// The instant at which the turn continues.
         until: Timestamp,
         /// The error of the failed model call.
         error: ErrorInfo,
     },
-    /// The run gave its claim back, because there was nothing to do.
+    /// No turn ended or was suspended in this run: nothing is left to do, or the work is left to another run.
     Released,
     /// Another run owns the session now, or this run cannot tell.
     Lost,

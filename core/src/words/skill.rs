@@ -22,7 +22,7 @@ pub trait SkillSet: Send + Sync + 'static {
     /// Returns all skills, in the order in which the prompt lists them. The result must not change.
     fn index(&self) -> Vec<SkillEntry>;
 
-    /// Returns the tool [`READ_SKILL`], which is read-only.
+    /// Returns the tool called [`READ_SKILL`], which is read-only.
     fn tool(&self) -> Arc<dyn Tool>;
 
     /// Returns the provisioner that reads the bodies of the skills before each turn, even if the turn has a

@@ -6,15 +6,16 @@ use crate::store::OutcomeKind;
 use crate::time::Timestamp;
 use crate::words::ids::{CallId, PendingId};
 
-/// The suspension of a session, written when a run exits because it must wait.
+/// The suspension of a session, written when a run exits because the turn must wait or another run is to continue
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspension {
     /// The kind: `suspended_client_tool`, `suspended_awaiting_children`, `suspended_step_partial` or
     /// `suspended_until`.
     pub kind: OutcomeKind,
-    /// The instant at which the session wakes by itself.
+    /// The instant at which the turn continues by itself. `None` if it waits only for others.
     pub until: Option<Timestamp>,
-    /// The things that the session waits for, in call order.
+    /// The things that the session waits for, in call order. Empty if another run is to continue the turn.
     pub owed: Vec<Owed>,
 }
 
@@ -25,7 +26,7 @@ pub struct Owed {
     pub call: CallId,
     /// The tool of the call.
     pub tool: String,
-    /// The party that must answer.
+    /// The kind of answer or event that the call waits for.
     pub kind: OwedKind,
     /// The id of the pending call, if the call waits under one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +36,7 @@ pub struct Owed {
     pub until: Option<Timestamp>,
 }
 
-/// The party that a call waits for.
+/// The kind of answer or event that a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwedKind {

@@ -18,7 +18,8 @@ use crate::words::custom::{CustomState, StateChange};
 use crate::words::ids::{CallId, SessionKey, ToolName};
 use crate::words::image::Images;
 
-/// The effect class of a tool. It decides what happens to a call that was running when its run died.
+/// The effect class of a tool. It decides what happens to a call that was running when its run died, or whose
+/// outcome was lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
@@ -26,8 +27,8 @@ pub enum EffectClass {
     ReadOnly,
     /// The call is sent again with the same idempotency key and the same bytes (INV-14).
     Idempotent,
-    /// The call is never sent again: it ends in doubt, and the model sees that (INV-15). This is the default,
-    /// because a model chooses the calls and most services are not idempotent.
+    /// The call is not sent again: it ends in doubt, and the model sees that (INV-15). This is the default, because
+    /// a model chooses the calls and most services are not idempotent.
     #[default]
     AtMostOnce,
 }
@@ -52,7 +53,8 @@ pub enum RunsOn {
     Server,
     /// A client that follows the session: the call is announced, the run exits, and the answer is delivered.
     Client,
-    /// Child sessions, whose turns answer the call.
+    /// Other sessions or programs: children answer the call, or a successor takes over. Also the tool that waits
+    /// for background children.
     Child,
 }
 
@@ -75,8 +77,8 @@ pub struct ToolSpec {
     /// The party that runs the tool.
     #[serde(default)]
     pub runs_on: RunsOn,
-    /// The time limit of one call, in milliseconds; for a client tool, the time limit of its answer. `None`
-    /// means the agent's limit. [`Bound::Never`], written `"none"`, means no limit at all.
+    /// The time limit of one call, in milliseconds; for a client tool or a sub-agent, the time limit of the
+    /// answers. `None` means the agent's limit. [`Bound::Never`], written `"none"`, means no limit at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Bound>,
 }
@@ -158,11 +160,11 @@ pub trait Tool: Send + Sync + 'static {
     /// Returns the resources that a call uses. Called only with arguments that fit the schema.
     fn profile(&self, arguments: &Value) -> ResourceProfile;
 
-    /// Returns the reason why a person must approve a call with these arguments. `None`, the default, means
-    /// that the policy alone decides. Called whenever the [gate](crate::words::gate) is asked; the stricter
-    /// of the two answers counts. The arguments always fit the schema. The method must have no effect and
-    /// always give the same answer, because it is called again after an edit, a rewrite and a crash. A panic
-    /// denies the call. For a client tool, a reason also denies the call.
+    /// Returns the reason why a person must approve a call with these arguments. `None`, the default, means that
+    /// the policy alone decides. Called whenever the [gate](crate::words::gate) is asked or predicts; the stricter
+    /// of the two answers counts. The arguments always fit the schema. The method must have no effect and always
+    /// give the same answer, because it is called again after an edit, a rewrite and a crash. A panic denies the
+    /// call. For a client tool, a reason also denies the call.
     fn needs_approval(&self, _arguments: &Value) -> Option<String> {
         None
     }
@@ -188,8 +190,8 @@ pub trait Tool: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Runs one call. Never used for client tools. May report progress through the call's handle, and may heed its
-    /// request to stop.
+    /// Runs one call. Never used for tools that a client or children run. May report progress through the call's handle,
+    /// and may heed its request to stop.
     async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError>;
 
     /// Returns what the tool knows about a call whose future was dropped. A tool that is not sure returns
@@ -238,7 +240,8 @@ pub enum ToolReturn {
     After {
         /// The delay, counted from now.
         delay: Duration,
-        /// The output that the model sees after the delay.
+        /// The output that the model sees after the delay. An output that is too large for the session's state
+        /// becomes an error: see [`DEFERRED_OUTPUT_BYTES_MAX`](crate::engine::DEFERRED_OUTPUT_BYTES_MAX).
         output: ToolOutput,
     },
 }
@@ -326,11 +329,12 @@ pub enum ToolError {
     /// The tool ran but could not do the task. The model sees this text.
     #[error("{0}")]
     Failed(String),
-    /// The tool did not act: nothing was sent or changed.
+    /// The tool did not act: nothing was sent or changed. The call is sent again, as often as the agent's rules
+    /// allow.
     #[error("not run: {0}")]
     NotRun(String),
-    /// The tool did not act, for a temporary reason. The call is sent again after `wait`, or after the delay
-    /// in the agent's rules if `wait` is `None` (requirement C52).
+    /// The tool did not act, for a temporary reason. The call is sent again, as often as the agent's rules allow,
+    /// after `wait`, or after the delay in the rules if `wait` is `None` (requirement C52).
     #[error("not run yet: {detail}")]
     Transient {
         /// The reason why the tool did not act.
@@ -338,7 +342,8 @@ pub enum ToolError {
         /// The wait before the next try, at most one day.
         wait: Option<Duration>,
     },
-    /// It is not known if the tool acted: the connection was lost, or the call timed out or panicked.
+    /// It is not known if the tool acted: the connection was lost, or the call timed out or panicked. The call is
+    /// sent again only if its [effect class](EffectClass) allows it.
     #[error("lost sight of it: {0}")]
     Lost(String),
 }

@@ -26,7 +26,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Adds another usage to this one.
+    /// Adds another usage to this one. Sums saturate.
     pub fn add(&mut self, other: Self) {
         let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
         self.tokens.add(other.tokens);
@@ -36,7 +36,7 @@ impl Usage {
         add(&mut self.tool_calls, other.tool_calls);
     }
 
-    /// Returns the usage since `before`.
+    /// Returns the usage since `before`. No field falls below zero.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let tokens = TokenUsage {

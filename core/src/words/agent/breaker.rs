@@ -14,8 +14,8 @@ pub struct BreakerRules {
     /// The number of failures in a row that opens the breaker. The count restarts if more than
     /// [`open_ms_max`](Self::open_ms_max) passes between two failures.
     pub failures: u32,
-    /// The time for which the breaker stays open at first, in milliseconds. Each failed probe doubles the
-    /// time. Zero is invalid; other values below 100 count as 100.
+    /// The time for which the breaker stays open at first, in milliseconds. Each failed probe doubles the time, up
+    /// to [`open_ms_max`](Self::open_ms_max). Zero is invalid; other values below 100 count as 100.
     pub open_ms: u64,
     /// The longest time for which the breaker stays open before the next probe, in milliseconds.
     pub open_ms_max: u64,
@@ -32,8 +32,8 @@ setters! { BreakerRules {
     probe_ms: u64,
 } }
 
-/// The shortest time for which a breaker stays open, in milliseconds. A waiting caller checks the breaker at
-/// most once in this time.
+/// The shortest time for which a breaker stays open, in milliseconds. It limits how often waiting callers check the
+/// breaker.
 pub(crate) const OPEN_MS_MIN: u64 = 100;
 
 impl Default for BreakerRules {

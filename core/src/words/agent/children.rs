@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::remote::Remote;
 
-/// The default limit for the children that one call may ask for.
+/// The default maximum number of children that one call may ask for.
 pub const FAN_OUT_MAX: u32 = 5;
 
 /// The maximum number of children of one call that a program may allow.
@@ -16,10 +16,9 @@ pub const CHILDREN_MAX: u32 = 1_000;
 pub struct ChildRules {
     /// The maximum number of children that one call may ask for, from 1 to [`CHILDREN_MAX`].
     pub fan_out_max: u32,
-    /// True if the model may begin children that outlive the call: see
-    /// [`background`](crate::words::background).
+    /// True if the model, or a request from outside, may begin [background children](crate::words::background).
     pub background: bool,
-    /// True if a call hands the session over to this agent, instead of giving tasks to children.
+    /// True if a call hands the session over to this agent instead of giving tasks to children.
     pub takes_over: bool,
     /// The place of the sub-agent, if another program runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,18 +31,18 @@ impl Default for ChildRules {
     }
 }
 
-/// The tools that a model uses to manage its background children.
+/// A tool with which a model manages its background children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChildTool {
     /// Lists the background children.
     List,
     /// Shows the state of one child.
     Status,
-    /// Sends a message to one child.
+    /// Sends a message to one child, as another task.
     Send,
-    /// Waits until children have ended.
+    /// Waits until some or all children have ended.
     Wait,
-    /// Stops one child permanently.
+    /// Stops one child permanently, unless it has ended.
     Stop,
 }
 
@@ -62,7 +61,7 @@ impl ChildTool {
         }
     }
 
-    /// Returns the tool with this name.
+    /// Returns the tool with this name, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }

@@ -14,7 +14,8 @@ pub enum OnDenial {
     #[default]
     #[serde(rename = "continue")]
     GoOn,
-    /// The calls of the step that have not been sent are cancelled, and the model sees the refusal.
+    /// Calls of the step that were sent or have children continue. The other open calls are cancelled, and the
+    /// model sees the refusal.
     CancelRest,
     /// As [`CancelRest`](Self::CancelRest), and the turn ends with this step (`tool_stop`). The model is
     /// asked again when the next message arrives.
@@ -25,13 +26,13 @@ pub enum OnDenial {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum StopCondition {
-    /// A call of this tool succeeded.
+    /// A call of this tool succeeded in the step.
     ToolDone(ToolName),
-    /// The text of the model contains this string.
+    /// The text of the model in the step contains this string.
     TextContains(String),
 }
 
-/// The number of results in a step that must ask to end the turn before the turn ends.
+/// The number of results in a step that must ask to end the turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopSignals {
@@ -49,6 +50,7 @@ pub enum AtMax {
     /// The turn ends (`max_turns`).
     #[default]
     Stop,
-    /// A person is asked for more steps. The turn ends if the person refuses or does not answer in time.
+    /// A person is asked for more steps. The turn ends if the person refuses or does not answer in time. Nobody is
+    /// asked if the limit was set by the parent or the caller that gave the task.
     Ask,
 }

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 pub enum HookPoint {
     /// A turn begins.
     AgentStart,
-    /// The model is about to be asked.
+    /// The model is about to be asked for an answer or a summary.
     BeforeModel,
     /// The model answered.
     AfterModel,
     /// A call is about to be checked by the gate.
     BeforeTool,
-    /// A call of a sub-agent is about to begin children.
+    /// A call of a sub-agent is about to begin children or to hand the session over.
     BeforeSubAgent,
     /// A call returned.
     AfterTool,
@@ -75,6 +75,7 @@ impl HookPoint {
 pub enum OnFailure {
     /// The turn continues as if the hook had not been called. The failure is logged.
     Open,
-    /// The action does not happen, or its result is withheld.
+    /// The action does not happen, its result is withheld, or the turn ends with an error: see the methods of
+    /// [`Hook`](crate::words::hook::Hook).
     Closed,
 }

@@ -10,33 +10,34 @@ pub struct Limits {
     /// asks for. The calls of the last step still run. A turn that needs more steps ends with `max_turns`,
     /// unless a person grants more.
     pub max_steps: u32,
-    /// The maximum number of input and output tokens over the whole session (`budget_exceeded`). A soft
-    /// limit: it is checked between steps.
+    /// The maximum number of input and output tokens over the whole session (`budget_exceeded`). A soft limit: it
+    /// is checked between steps and before retries.
     pub max_tokens: Option<u64>,
-    /// The maximum cost over the whole session, in millionths of a dollar (`budget_exceeded`). Computed from
-    /// the token prices.
+    /// The maximum cost over the whole session, in millionths of a dollar (`budget_exceeded`). Computed from the
+    /// token prices and checked as [`max_tokens`](Self::max_tokens).
     pub max_cost_microusd: Option<u64>,
     /// The maximum wall time of one turn, in milliseconds, excluding suspended time (`budget_exceeded`).
     pub max_run_ms: Option<u64>,
     /// The token prices of the agent's model.
     pub prices: Prices,
-    /// The maximum number of output tokens of one model call.
+    /// The maximum number of output tokens of one answer. Summaries have a limit of their own.
     pub max_output_tokens: u32,
     /// The time limit of one tool call, in milliseconds, unless the tool sets its own.
     pub tool_timeout_ms: u64,
-    /// The time limit for an answer from a person or a client, in milliseconds. `None` means no limit.
+    /// The time limit for the answers that a call waits for, in milliseconds: from people, a client or children. A
+    /// tool and the terms of an approval may set their own. `None` means no limit.
     pub answer_timeout_ms: Option<u64>,
     /// The maximum size of a tool result, in bytes. A larger result becomes an error result.
     pub result_bytes_max: usize,
     /// The maximum size of an error that a client may answer with, in bytes.
     pub error_bytes_max: usize,
-    /// The number of characters of a result that the model sees. Of a longer result, the model sees the
-    /// beginning and the end. The whole result is stored.
+    /// The maximum number of characters of a result that the model sees whole. Of a longer result, the model sees
+    /// the first 2000 and the last 2000 characters. Values below 4000 count as 4000. The whole result is stored.
     pub result_chars_shown: usize,
     /// The time that a call may take to return after a request to stop, in milliseconds.
     pub stop_grace_ms: u64,
-    /// The maximum number of corrections by hooks in one turn; zero means none. Further corrections are
-    /// dropped, and the turn continues without them.
+    /// The maximum number of steps of a turn after which hooks may correct the model; zero means none. Further
+    /// corrections are dropped, and the turn goes on or ends as it would without them.
     #[serde(skip_serializing_if = "is_usual_corrections")]
     pub corrections_max: u32,
 }
@@ -77,7 +78,7 @@ impl Default for Limits {
     }
 }
 
-/// The default number of corrections of a turn.
+/// The default of [`Limits::corrections_max`].
 const CORRECTIONS_MAX: u32 = 3;
 
 fn is_usual_corrections(most: &u32) -> bool {

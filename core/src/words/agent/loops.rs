@@ -20,7 +20,8 @@ pub struct LoopDetection {
     pub withhold_at: u32,
     /// The number of steps for which the tool is withheld.
     pub withheld_steps: u32,
-    /// If true, calls are similar only if their results are equal too. Polling then does not count as a loop.
+    /// If true, calls are similar only if their results are equal too. Polling then does not count as a loop while
+    /// the results change.
     pub with_results: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Rules for retries of failed model calls and of tool calls that could not be run, and for the circuit that
-//! stops a turn (requirements B34, B39, C49, D10).
+//! Rules for retries of failed model calls and of tool calls that could not be run or gave no result, and for the
+//! circuit that stops a turn (requirements B34, B39, C49, D10).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,16 +26,18 @@ pub const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Retries {
-    /// The waits before each retry of a model call in the same step, in milliseconds.
+    /// The waits before each retry of a model call in the same step, in milliseconds. They apply anew to each
+    /// fallback model.
     pub model_waits_ms: Vec<u64>,
     /// The waits after a certain kind of model error, in milliseconds. A kind with a list is retried even if
     /// it is not retried by default. A kind with an empty list is never retried.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub model_waits_by_kind_ms: BTreeMap<ModelErrorKind, Vec<u64>>,
-    /// The waits before each retry of a tool call that could not be run, in milliseconds.
+    /// The waits before each retry of a tool call that could not be run or gave no result, in milliseconds.
     pub tool_waits_ms: Vec<u64>,
-    /// The number of calls in a row that could not be run after which the circuit of the turn opens. A
-    /// successful call resets the count. Zero means that the circuit never opens.
+    /// The number of calls in a row without a result after which the circuit of the turn opens: calls that could
+    /// not be run, or whose outcome was lost. A successful call resets the count. Zero means that the circuit never
+    /// opens.
     pub broken_calls_max: u32,
     /// The consequence of an open circuit.
     pub on_trip: OnTrip,
@@ -95,8 +97,9 @@ impl Retries {
         wait(waits, attempt, error.retry_after)
     }
 
-    /// Returns the wait before a call is sent again that could not be run. `tries` is the number of earlier
-    /// failures; `asked` is the wait that the tool asked for. `None` means that there is no further try.
+    /// Returns the wait before a tool call that could not be run or gave no result is sent again. `tries` is the
+    /// number of earlier failures; `asked` is the wait that the tool asked for. `None` means that there is no
+    /// further try.
     pub(crate) fn after_call(&self, tries: u32, asked: Option<Duration>) -> Option<Duration> {
         wait(&self.tool_waits_ms, tries, asked)
     }
@@ -119,7 +122,8 @@ impl Retries {
     }
 }
 
-/// A requested wait of zero is ignored, because it would use up all tries at once.
+/// Returns the wait after attempt number `attempt` (from 0), at most [`WAIT_MAX`], or `None` if no retry is left. A
+/// requested wait of zero is ignored, because it would use up all tries at once.
 fn wait(waits: &[u64], attempt: u32, asked: Option<Duration>) -> Option<Duration> {
     let scheduled = *waits.get(usize::try_from(attempt).ok()?)?;
     let asked = asked.filter(|asked| !asked.is_zero());

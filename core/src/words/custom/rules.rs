@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The default limit for the custom state of a session, in bytes of JSON. Every commit writes the session's
-/// state, which includes the custom state.
+/// The default limit for the custom state of a session, in bytes of JSON. The custom state is part of the session's
+/// state, and almost every commit writes the whole state.
 pub const STATE_BYTES_MAX: usize = 64 * 1024;
 
 /// An agent's rules for the custom state of its sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StateRules {
-    /// The JSON Schema of the whole state, which is an object. The state must fit after every change. The
-    /// empty state at the start of a session is not checked.
+    /// The JSON Schema of the whole state, which is an object. The state must fit after the changes of each call.
+    /// The empty state at the start of a session is not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// The maximum size of the state, in bytes of JSON. The changes of one call have the same limit.

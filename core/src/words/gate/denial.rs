@@ -15,7 +15,8 @@ const TEXT_SHOWN_MAX: usize = 80;
 /// The text that replaces secret values.
 const REDACTED: &str = "***";
 
-/// The words that mark secrets. If a field's name contains one of them, its value is replaced.
+/// The words that mark secrets. If the name of a field contains one of them, in any case and with `_` or `-`, the
+/// value of the field is replaced.
 const SECRET: [&str; 8] =
     ["password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "credential"];
 
@@ -31,10 +32,11 @@ pub struct DenialRecord {
     pub tool: String,
     /// The reason for the refusal.
     pub reason: String,
-    /// The rule that refused the call, as the gate names it.
+    /// The rule or the hook that refused the call, as the gate or the engine names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The beginning of the arguments as JSON. Values with names that suggest a secret are replaced.
+    /// The beginning of the arguments as JSON. Values with names that suggest a secret are replaced, and long
+    /// strings are cut. Arguments that are not JSON are replaced as a whole.
     pub arguments: String,
 }
 
@@ -43,18 +45,19 @@ pub struct DenialRecord {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DeniedBy {
-    /// The policy of the agent.
+    /// The policy of the agent: its gate, or a hook.
     Permissions,
-    /// A person who was asked.
+    /// A person who was asked, or who sent a message instead of an answer.
     User,
-    /// No party: the gate failed or did not answer in time.
+    /// No party: the gate or a hook failed or did not answer in time, or the gate asked for an approval that nobody
+    /// can give.
     GateUnavailable,
     /// The engine, because only people may use the tool.
     HumanOnly,
 }
 
 impl DenialRecord {
-    /// Records the refusal of a call of `tool` with these arguments.
+    /// Returns the record of the refusal of a call of `tool` with these arguments, without a rule.
     pub fn new(denied_by: DeniedBy, tool: &str, reason: impl Into<String>, arguments: &str) -> Self {
         Self {
             schema: DENIAL_SCHEMA,

@@ -24,8 +24,10 @@ use crate::words::tool::EffectClass;
 /// The time limit of a gate. A gate that does not answer within this time denies the call.
 pub const GATE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Decides if calls may run. Every call passes the gate before it runs, regardless of its origin. A gate that
-/// fails or does not answer denies the call.
+/// Decides if calls may run. Every call passes the gate before it runs, regardless of its origin. Only reads that
+/// [begin early](crate::words::agent::AgentSpec::early_reads) start before: they need a prediction that allows
+/// them, and their results are used only if the gate then allows the calls. A gate that fails or does not answer
+/// denies the call.
 #[async_trait]
 pub trait PolicyGate: Send + Sync + 'static {
     /// Decides on one call. This must have no effect, because the gate is asked again after a crash.
@@ -89,7 +91,7 @@ pub enum Verdict {
     /// People must decide. The call may run after as many approvals of the same arguments as the terms
     /// require.
     NeedsApproval {
-        /// The text that the person sees.
+        /// The text that the people see.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
         /// The terms of the approval. Terms that cannot be met count as a denial.

@@ -8,7 +8,7 @@ use super::stricter::stricter_terms;
 use super::{GateError, GateQuestion, PolicyGate, Verdict};
 
 /// Asks several gates one after another, and stops at the first that denies or fails. The
-/// [strictest](Verdict::stricter) verdict counts: a call runs if all gates allow it.
+/// [strictest](Verdict::stricter) verdict counts: a call runs without approval only if all gates allow it.
 #[derive(Clone, Default)]
 pub struct StrictestGate(Vec<Arc<dyn PolicyGate>>);
 

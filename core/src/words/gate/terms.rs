@@ -1,4 +1,5 @@
-//! The terms of an approval: who must approve a call, and what happens otherwise (requirement U05).
+//! The terms of an approval: the people who must approve a call, and the consequence if they do not (requirement
+//! U05).
 
 use std::collections::BTreeSet;
 
@@ -34,7 +35,7 @@ pub struct ApprovalTerms {
     /// limit applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_after_ms: Option<Bound>,
-    /// The action when the time limit is reached.
+    /// The action when the time limit is reached without enough approvals.
     #[serde(skip_serializing_if = "is_default")]
     pub at_expiry: AtExpiry,
 }
@@ -103,7 +104,7 @@ pub enum AtExpiry {
     /// The call is not run, and the model sees that.
     #[default]
     Deny,
-    /// The call runs.
+    /// The call runs, unless the gate now denies it.
     Approve,
     /// The call is not run, and this text is its result.
     Result(String),

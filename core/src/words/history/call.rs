@@ -33,11 +33,12 @@ pub enum CallInput {
     },
     /// A hook supplied the result of the call, so the call ends without running.
     Synthesised {
-        /// True if the turn ends after this step.
+        /// True if the result asks to end the turn after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
     },
-    /// The call ends without running: it is denied, its arguments are invalid, or its tool is unknown.
+    /// The call ends without running, for example because it is denied, its arguments are invalid, or its tool is
+    /// unknown.
     Refused,
     /// The call gives the turn's value in its arguments, and ends without running.
     Output {
@@ -54,7 +55,7 @@ pub enum CallInput {
         profile: ResourceProfile,
         /// The message that holds the arguments that people see.
         arguments: MessageSeq,
-        /// The people who must decide, if the policy names them or requires several.
+        /// The request for approval, if its terms are not the default terms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         panel: Option<Box<Panel>>,
     },
@@ -72,9 +73,9 @@ pub enum CallInput {
         /// The resources that the call touches.
         profile: ResourceProfile,
     },
-    /// Children must answer the call.
+    /// The call begins children, which must answer it unless they are background children.
     NeedsChildren {
-        /// The id of the pending call.
+        /// The id of the pending call. For background children, the id from which their names are derived.
         pending: PendingId,
         /// The instant at which the pending call expires.
         deadline: Option<Timestamp>,
@@ -82,15 +83,15 @@ pub enum CallInput {
         profile: ResourceProfile,
         /// The number of children.
         count: u32,
-        /// The number of outcomes that the call waits for.
+        /// The number of outcomes that the call waits for. 0 for background children.
         needed: u32,
-        /// The terms, if the children are background children. The call then waits for none of them.
+        /// The terms, if the children are background children.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         background: Option<Terms>,
         /// The place where the children work, if another program runs them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote: Option<Box<Remote>>,
-        /// The present instant, if they work elsewhere.
+        /// The instant at which the call was let through, if another program runs the children.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
     },
@@ -109,7 +110,7 @@ pub enum CallInput {
     /// Every child of the call exists or has failed to start. A call that began background children is then
     /// done.
     Started,
-    /// A person approved the call, and the gate is asked again.
+    /// The call has all the approvals that it needs from people, and the gate is asked again.
     Approved {
         /// The message that holds the approved arguments.
         arguments: MessageSeq,
@@ -122,19 +123,19 @@ pub enum CallInput {
         #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
         only: ArgumentPatterns,
     },
-    /// One of several required people approved the call.
+    /// A person approved the call, under terms that name people or require several approvals.
     Voted {
         /// The recorded approval.
         vote: Vote,
     },
-    /// A person who decides on the call changed its arguments. Earlier approvals are void, and the gate is
-    /// asked again.
+    /// A person changed the arguments of the call, under terms that name people or require several approvals.
+    /// Earlier approvals are void, and the gate is asked again.
     Edited {
         /// The message that holds the new arguments.
         arguments: MessageSeq,
         /// The digest of the new arguments.
         digest: Digest,
-        /// The approval of the person who changed the arguments.
+        /// The approval of the person who changed the arguments. `None` if the person gave no name.
         vote: Option<Vote>,
     },
     /// A person granted more steps. Used only for a request for more steps.
@@ -150,15 +151,15 @@ pub enum CallInput {
         #[serde(default, skip_serializing_if = "is_default")]
         then: OnDenial,
     },
-    /// A client or the children answered the call.
+    /// A client or the children answered the call, or the wait for children has ended.
     Answered {
         /// True if the call succeeded.
         ok: bool,
-        /// The usage of the children.
+        /// The usage of the children that answered.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
     },
-    /// The pending call expired without an answer.
+    /// The pending call expired without the needed answers of people or a client.
     Expired {
         /// True if the terms of the approval supply a result for this case.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -181,18 +182,18 @@ pub enum CallInput {
     Returned {
         /// True if the call succeeded.
         ok: bool,
-        /// True if the turn ends after this step.
+        /// True if the result asks to end the turn after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
-        /// True if the call could not be run and is not retried.
+        /// True if the call could not be run or gave no result, and is not retried.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         broken: bool,
     },
-    /// The call could not be run, and it is sent again later.
+    /// The call could not be run or gave no result, and it is sent again later.
     TryAgain {
         /// The instant of the retry.
         until: Timestamp,
-        /// The reason why the call could not be run.
+        /// The reason why the call gave no result.
         why: String,
         /// True if the call may still have acted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -204,26 +205,27 @@ pub enum CallInput {
         until: Timestamp,
         /// The text that the model sees when the result is due.
         output: String,
-        /// True if the turn ends after this step.
+        /// True if the result asks to end the turn after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
     },
-    /// The timer of the call fired.
+    /// The timer of the call fired, or a request ended the wait for the next try.
     Rang,
     /// The call was asked to stop.
     StopAsked,
-    /// The call did not act and will not act.
+    /// The call is cancelled: it did not act and will not act, or it returned but its delayed result was not due
+    /// yet.
     Cancelled {
         /// The reason for the cancellation.
         reason: CancelReason,
     },
     /// The call was lost: its outcome is unknown.
     Lost {
-        /// True if the call was lost for a reason other than the death of its run: it timed out, its
-        /// connection broke, or its code panicked.
+        /// True if the loss counts as a call that could not be run: the call timed out, its connection broke, or
+        /// its code panicked. False if its run died or the call was being stopped.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         broken: bool,
     },
-    /// The call may be sent again, because the run that sent it died or a run left it unsent.
+    /// The call was not sent after all, because its run leaves the session. The next run sends it.
     Again,
 }

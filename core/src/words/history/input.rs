@@ -37,7 +37,7 @@ pub enum Input {
     /// Everything after a message is taken back while the session rests, including changes to the mode and
     /// the system prompt.
     Rewound {
-        /// The message that is now the last one.
+        /// The last message that is not taken back.
         to: MessageSeq,
         /// The position of the notice about the rewind.
         at: MessageSeq,
@@ -67,7 +67,7 @@ pub enum Input {
         /// True if the previous run died.
         takeover: bool,
     },
-    /// The surroundings of the turn are ready.
+    /// The surroundings of the turn are ready, or the turn needs none.
     Provisioned,
     /// The model is about to be asked.
     ModelCalled {
@@ -112,7 +112,7 @@ pub enum Input {
         /// The latest instant until which an open breaker blocks the model. `None` if the model was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_until: Option<Timestamp>,
-        /// True if the provider refused the request as too long, and this refusal counts.
+        /// True if the provider refused the request as too long.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         too_long: bool,
         /// True if old messages are summarised before the next try.
@@ -140,7 +140,7 @@ pub enum Input {
     },
     /// Steering decided how the turn continues.
     Steered {
-        /// The ending of the turn. `None` if the next step follows.
+        /// The ending of the turn. `None` if the next step follows or a person is asked for more steps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Ending>,
         /// True if the turn must return a value and the step gave no valid one.
@@ -165,14 +165,15 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         corrected: bool,
     },
-    /// A summary of old messages is needed, because the model is about to be asked or because a request came
-    /// while the session rests.
+    /// A summary is needed: old messages are too long, a handoff needs its extract, or a request came while the
+    /// session rests.
     CompactionRequested,
     /// Old messages were summarised.
     Compacted {
         /// The position of the summary.
         summary: MessageSeq,
-        /// The first message after the summary. The summary replaces everything that the model saw before it.
+        /// The first message that the summary does not cover. The summary replaces everything that the model saw
+        /// before that message.
         from: MessageSeq,
         /// The number of tokens that the model reads from now on.
         tokens: u64,
@@ -211,7 +212,7 @@ pub enum Input {
     TimerRang,
     /// The run exits: the session must wait, or another run continues.
     Parked,
-    /// A request from outside stops the turn or the session.
+    /// A request or a message from outside stops the turn or the session.
     Interrupted {
         /// The kind of stop.
         kind: InterruptKind,
@@ -219,7 +220,8 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "is_default")]
         cause: StopCause,
     },
-    /// The turn ends early, before its step is over, because its time is up or its circuit is open.
+    /// The turn ends early, before its step is over, because its time is up, its budget is used up or its circuit
+    /// is open.
     CutShort {
         /// The ending of the turn.
         ending: Ending,
@@ -232,7 +234,7 @@ pub enum Input {
         /// The error that ends the turn.
         error: ErrorInfo,
     },
-    /// The turn must report its outcome to the session or program that gave it.
+    /// The turn must report its outcome to the session or program that gave it a task.
     Owed {
         /// The address to which the outcome is sent.
         reply: Box<ReplyTo>,
@@ -254,15 +256,15 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "is_default")]
         share: Allowance,
     },
-    /// A turn of a background child ended, or a child answered a call that has been stopped.
+    /// A turn of a background child ended, or a child answered a call that is being stopped.
     ChildEnded {
         /// The id from which the names of the child are derived.
         pending: PendingId,
         /// The index of the child among the children that the same call began.
         index: u32,
-        /// The calls that gave the tasks of the turn.
+        /// The calls that gave the tasks of the turn. Empty if the child answered a call.
         tasks: Vec<CallId>,
-        /// The usage of the turn.
+        /// The usage of the child's turn.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
     },
@@ -271,12 +273,12 @@ pub enum Input {
         /// The reason for the failure.
         error: ErrorInfo,
     },
-    /// Other sessions were informed of the end of the turn: its children are stopped, and a session that
-    /// waited for the outcome has received it.
+    /// Others were informed of the end of the turn: children that must not outlive it are stopped, its successor
+    /// exists, and the outcome was sent to those who wait for it.
     Told,
     /// The surroundings of the turn have been freed.
     TornDown,
-    /// The session became a fork. Pending and running calls stay with the source.
+    /// The session begins as a fork. Pending and running calls stay with the source.
     Forked,
     /// The session received a goal, and its model will work from an extract of the earlier conversation.
     HandedOff {
@@ -381,7 +383,7 @@ pub enum TurnRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shorter {
-    /// Each result up to this message is shortened.
+    /// The model sees only a part of each long result up to this message.
     InPart(MessageSeq),
     /// The model sees all results up to this message as cleared.
     Cleared(MessageSeq),

@@ -16,7 +16,7 @@ pub enum StateKind {
     Thinking,
     /// The model is writing its answer.
     Streaming,
-    /// Calls are running.
+    /// The calls of the step are being checked or run.
     Executing,
     /// Parked: the turn waits for answers or timers.
     Confirming,
@@ -28,7 +28,7 @@ pub enum StateKind {
     Compacting,
     /// The machine waits before it asks the model again.
     BackingOff,
-    /// The surroundings of the turn are being freed.
+    /// The outcome of the turn is fixed. Others are informed of it, and the surroundings are freed.
     TearingDown,
     /// The session is at rest after a turn.
     Done,
@@ -82,7 +82,7 @@ pub enum InputKind {
     Rewound,
     /// A run claimed the session in the middle of a turn.
     Claimed,
-    /// The surroundings of the turn are ready.
+    /// The surroundings of the turn are ready, or the turn needs none.
     Provisioned,
     /// The model is about to be asked.
     ModelCalled,
@@ -98,7 +98,7 @@ pub enum InputKind {
     Call,
     /// Steering decided how the turn continues.
     Steered,
-    /// A summary of old messages is needed.
+    /// A summary of old messages or an extract is needed.
     CompactionRequested,
     /// Old messages were summarised.
     Compacted,
@@ -108,27 +108,27 @@ pub enum InputKind {
     TimerRang,
     /// The run exits: the session must wait, or another run continues.
     Parked,
-    /// A request from outside stops the turn or the session.
+    /// A request or a message from outside stops the turn or the session.
     Interrupted,
     /// The turn ends early, before its step is over.
     CutShort,
     /// An error occurred that no retry can fix.
     Failed,
-    /// The turn must report its outcome to another session or program.
+    /// The turn must report its outcome to the session or program that gave it a task.
     Owed,
     /// A background child began at a request from outside.
     ChildBegan,
     /// A background child received another task.
     ChildResumed,
-    /// A turn of a background child has ended.
+    /// A turn of a background child ended, or a child answered a call that is being stopped.
     ChildEnded,
-    /// The session could not be handed over.
+    /// The session could not be handed over, so the turn failed.
     NotHandedOver,
-    /// Other sessions were informed of the end of the turn.
+    /// Others were informed of the end of the turn.
     Told,
     /// The surroundings of the turn have been freed.
     TornDown,
-    /// The session became a fork.
+    /// The session begins as a fork.
     Forked,
     /// The session received the goal of a handoff.
     HandedOff,

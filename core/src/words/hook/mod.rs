@@ -5,11 +5,11 @@
 //! name. Each call has a time limit, and a panic counts as a failure. The consequence of a failure is set for
 //! each point ([`OnFailure`]).
 //!
-//! **At least once.** A hook's answer takes effect with the commit that contains it. If a run dies before
-//! that commit, the next run calls the hook again, with the same data or with a new answer of the model. A
-//! hook with effects of its own must therefore tolerate repeated calls. Once an answer is durable, the hook
-//! is not called for it again. This holds for arguments that it rewrote, a result that it changed, and a turn
-//! that it ended.
+//! **At least once.** A hook's answer takes effect with the commit that contains it. If a run dies before that
+//! commit, the next run calls the hook again, with the same data or with a new answer of the model. A hook with
+//! effects of its own must therefore tolerate repeated calls. Once the effect of an answer is durable, a later run
+//! does not call the hook for it again. This holds for arguments that the hook rewrote, a result that it changed,
+//! and a turn that it ended. A call that people approve is checked again, so its hooks are called again then.
 
 mod told;
 mod verdicts;
@@ -38,8 +38,8 @@ pub trait Hook: Send + Sync + 'static {
     /// and it appears in errors and in the transcript.
     fn name(&self) -> &str;
 
-    /// Returns the points at which the hook is called. This and all settings below are read once, when the
-    /// agent is built.
+    /// Returns the points at which the hook is called. The name, the points and all settings below are read once,
+    /// when the agent is built.
     fn points(&self) -> &[HookPoint];
 
     /// Returns the priority. Hooks with smaller numbers are called first; hooks with equal numbers are
@@ -79,31 +79,33 @@ pub trait Hook: Send + Sync + 'static {
         Ok(BeforeModel::Ask)
     }
 
-    /// Called when the model has answered. The hook cannot change the answer. After a closed failure, the
-    /// answer is discarded and the turn ends with an error. Not called for an answer during which the turn
-    /// was stopped; if failures are closed, no part of such an answer is kept.
+    /// Called when the model has answered. The hook cannot change the answer. After a closed failure, the answer is
+    /// discarded, and the turn ends with an error; if the answer was a summary, there is no summary. Not called for
+    /// an answer during which the turn was stopped; if failures are closed, no part of such an answer is kept.
     async fn after_model(&self, _asked: &ModelAsked, _answer: &ModelAnswer) -> Result<(), HookError> {
         Ok(())
     }
 
-    /// Called before the gate checks a call. The arguments fit the tool's schema. A call that the hook lets
-    /// through must still pass the gate with its current arguments, so a hook cannot allow what the gate
-    /// forbids. Called again after a person's approval. A closed failure denies the call.
+    /// Called before the gate checks a call. The arguments fit the tool's schema. Not called for a call that
+    /// returns the turn's value. A call that the hook lets through must still pass the gate with its current
+    /// arguments, so a hook cannot allow what the gate forbids. Called again after a person's approval. A closed
+    /// failure denies the call.
     async fn before_tool(&self, _call: &GateQuestion) -> Result<BeforeTool, HookError> {
         Ok(BeforeTool::Allow)
     }
 
-    /// Called before a call begins children of a sub-agent, after [`before_tool`](Self::before_tool) and
-    /// before the gate. Also called if another hook has supplied the call's result, unless the call has
-    /// already been denied. Called again after a person's approval. A closed failure denies the call.
+    /// Called before a call begins children of a sub-agent or hands the session over to it, after
+    /// [`before_tool`](Self::before_tool) and before the gate. For a handoff, the goal is the only task. Also
+    /// called if another hook has supplied the call's result, unless the call has already been denied. Called again
+    /// after a person's approval. A closed failure denies the call.
     async fn before_sub_agent(&self, _asked: &SubAgentAsked) -> Result<BeforeSubAgent, HookError> {
         Ok(BeforeSubAgent::Allow)
     }
 
-    /// Called when a call has returned, before its result is stored or shown. Only the result that the hooks
-    /// leave is kept, so a part that a hook removes reaches neither the store nor the model. Not called for
-    /// calls that did not run here: refused calls, calls run by a client, and calls whose result a hook
-    /// supplied. A closed failure withholds the result.
+    /// Called when a call has returned, before its result is stored or shown. Only the result that the hooks leave
+    /// is kept, so a part that a hook removes reaches neither the store nor the model. Not called for calls that
+    /// did not run here: refused calls, calls that a client or children answer, handoffs, and calls whose result a
+    /// hook supplied. A closed failure withholds the result.
     async fn after_tool(&self, _call: &ToolEnded) -> Result<AfterTool, HookError> {
         Ok(AfterTool::Keep)
     }
@@ -124,9 +126,8 @@ pub trait Hook: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Called when a turn ends. Its outcome is durable: done, interrupted or failed. Called again if the run
-    /// dies before the session rests. A failure changes nothing; a closed failure is recorded in the event
-    /// log.
+    /// Called when a turn ends. The outcome is durable: done, interrupted, aborted or failed. Called again if the
+    /// run dies before the session rests. A failure changes nothing; a closed failure is recorded in the event log.
     async fn agent_end(&self, _turn: &TurnEnds) -> Result<(), HookError> {
         Ok(())
     }

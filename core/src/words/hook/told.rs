@@ -41,13 +41,13 @@ pub struct ModelAsked {
     pub session: SessionKey,
     /// The number of the step in the session.
     pub step: StepNumber,
-    /// The number of the attempt at the step, from 0.
+    /// The number of the attempt, from 0.
     pub attempt: u32,
-    /// True if the request is for a summary of old messages instead of the step itself.
+    /// True if the request is for a summary of old messages or of an old result, instead of the step itself.
     pub summary: bool,
 }
 
-/// The data about a call of a sub-agent that is about to begin children.
+/// The data about a call of a sub-agent that is about to begin children or to hand the session over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubAgentAsked {
     /// The session that the call belongs to.
@@ -56,7 +56,8 @@ pub struct SubAgentAsked {
     pub call: CallId,
     /// The sub-agent, by the name under which the model calls it.
     pub sub_agent: ToolName,
-    /// The tasks that would be given, one to each child, and the number of outcomes to wait for.
+    /// The tasks that would be given, one to each child, and the number of outcomes to wait for. For a handoff, the
+    /// goal is the only task.
     pub tasks: Tasks,
     /// True if a person approved exactly these tasks.
     pub approved: bool,

@@ -20,8 +20,9 @@ pub enum BeforeModel {
     Ask,
     /// The model is asked with this new request instead.
     AskWith(Box<ModelRequest>),
-    /// The model is asked later. The wait is durable. It uses up one of the attempts at the step; after the
-    /// last attempt, the turn ends with an error.
+    /// The model is asked later. The wait is durable. It uses up one of the attempts at the step; after the last
+    /// attempt, the turn ends with an error. If the request was for a summary, the summary is not made; only the
+    /// extract of a handoff is tried again.
     Hold {
         /// The wait, counted from now.
         wait: Duration,
@@ -36,26 +37,27 @@ pub enum BeforeModel {
     },
 }
 
-/// The answer of a hook before children begin. A denial by any hook counts.
+/// The answer of a hook before children begin or the session is handed over. A denial by any hook counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeforeSubAgent {
     /// The call continues to the gate.
     Allow,
-    /// No child is begun. The model sees the reason, and the turn continues.
+    /// No child is begun, and the session is not handed over. The model sees the reason, and the turn continues.
     Deny {
         /// The reason for the denial.
         reason: String,
     },
-    /// The children get these tasks instead, if the rules of the sub-agent and the gate allow them. The tasks
-    /// are stored before a child is begun. The model does not see them.
+    /// The children get these tasks instead, if the rules of the sub-agent and the gate allow them. The tasks are
+    /// stored before a child is begun. The model does not see them. A handoff takes exactly one task, its goal.
     Rewrite {
         /// The new tasks, one for each child.
         tasks: Vec<String>,
     },
 }
 
-/// The answer of a hook before a call. If several hooks answer, the strictest answer counts. From strictest
-/// to mildest: `Fail`, `Deny`, `Hold`, `Answer`, `Allow`.
+/// The answer of a hook before a call. If several hooks answer, the strictest answer counts. From strictest to
+/// mildest: `Fail`, `Deny`, `Hold`, `Answer`, `Allow`. `Rewrite` changes the arguments for the hooks that follow
+/// and for the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeforeTool {
     /// The call continues to the gate.
@@ -116,9 +118,9 @@ pub enum AfterStep {
         /// The reason, shown to followers of the session.
         why: String,
     },
-    /// The turn continues even if the model had finished. Before the model is asked again, it sees this text
-    /// as a message from the engine. Has no effect if another hook or anything else ends the turn, or after
-    /// [`Limits::corrections_max`](crate::words::agent::Limits::corrections_max) corrections in the turn.
+    /// The turn continues even if the model had finished. Before the model is asked again, it sees this text as a
+    /// message from the engine. Has no effect if another hook or anything else ends the turn, or if
+    /// [`Limits::corrections_max`](crate::words::agent::Limits::corrections_max) is reached.
     Correct {
         /// The text that the model sees.
         text: String,

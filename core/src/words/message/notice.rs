@@ -17,7 +17,7 @@ pub struct Notice {
     /// True if the model also sees the notice, because the turn that was taken back had effects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
-    /// The arguments that a hook set in place of the model's.
+    /// The arguments that a hook set in place of the model's, or those of a request for more steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewriting: Option<Rewriting>,
     /// The changes that restore the custom state to its value before the calls that precede this notice, in
@@ -43,10 +43,10 @@ impl Notice {
     }
 }
 
-/// Arguments that a hook set in place of the model's.
+/// Arguments that the model did not write: a hook set them, or they belong to a request for more steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewriting {
-    /// The call whose arguments were replaced.
+    /// The call that has these arguments.
     pub call: CallId,
     /// The exact arguments with which the call would run.
     pub arguments: String,
@@ -61,12 +61,13 @@ pub struct InShort {
     pub text: String,
 }
 
-/// A summary of the conversation so far.
+/// A summary of the conversation so far, or the extract of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// The text of the summary.
     pub text: String,
-    /// The first message after the summary. The summary replaces everything that the model saw before it.
+    /// The first message that the summary does not cover. The summary replaces everything that the model saw before
+    /// that message.
     pub before: MessageSeq,
     /// True if this is the extract of a handoff, made for the goal that follows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -61,7 +61,8 @@ impl std::str::FromStr for MessagePolicy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhileAsking {
-    /// No effect. The message waits until the approvals are decided or have expired.
+    /// No effect. The message waits for the end of the step, and so until the approvals are decided or have
+    /// expired.
     #[default]
     Hold,
     /// The approvals are denied. The text of the message is the reason.

@@ -19,14 +19,15 @@ pub struct Said {
     /// The policy while a turn runs or is parked. `None` means the agent's policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
-    /// The earlier message that this message replaces. Everything since that message is taken back, including
-    /// changes to the mode and the system prompt. A running turn is stopped.
+    /// The earlier message that this message replaces. That message and everything after it are taken back,
+    /// including changes to the mode and the system prompt. A running turn is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<MessageSeq>,
     /// The pictures that the model sees with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
-    /// The address to which the outcome of the turn is sent, if the message is a task for a child.
+    /// The address to which the outcome of the turn is sent, if the message is a task from a parent or another
+    /// program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Box<ReplyTo>>,
     /// The end of a background child, if the message reports one.
@@ -53,9 +54,10 @@ impl Said {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum SignalBody {
-    /// Continues a failed or interrupted turn where it stopped.
+    /// Continues a failed or interrupted turn where it stopped. If a model call or a tool call waits for its next
+    /// try, the try is made at once.
     Retry,
-    /// As [`Retry`](Self::Retry), requested after an interrupt.
+    /// As [`Retry`](Self::Retry), but the run is recorded as resumed instead of retried.
     Resume,
     /// Requests a summary of old messages. Takes effect while the session rests, before a message begins a
     /// turn. The signal is dropped if a turn is running or a stop arrives.

@@ -20,9 +20,9 @@ pub enum ModelErrorKind {
     Provider,
     /// The network failed: name resolution, connection, reset or time-out.
     Network,
-    /// The stream ended without a stop reason, so the answer was cut off.
+    /// The answer was cut off: the stream ended without a stop reason, or a call came without its required input.
     Incomplete,
-    /// The answer cannot be parsed.
+    /// The answer cannot be parsed, or a summary is empty.
     Malformed,
     /// The answer reached the token limit and is useless unless it is complete, such as a summary.
     CutOff,
@@ -109,7 +109,7 @@ pub struct ModelError {
     pub kind: ModelErrorKind,
     /// The details, in one line, without any API key.
     pub detail: String,
-    /// The wait that the provider asks for. It replaces the computed delay.
+    /// The wait that the provider, a hook or an open breaker asks for. It replaces the wait in the agent's rules.
     pub retry_after: Option<Duration>,
     /// The longest time for which an open breaker blocks the call. All errors within this time count as one
     /// attempt. `None` if no breaker blocks the call.

@@ -16,7 +16,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// A bound of this length, in milliseconds.
+    /// Returns a bound of this length, in milliseconds.
     pub fn of(length: std::time::Duration) -> Self {
         Self::At(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
     }
