@@ -14,7 +14,7 @@ use crate::words::history::CallInput;
 use crate::words::message::ResultStatus;
 use crate::words::tool::EffectClass;
 
-/// The reason why a call gave no result.
+/// A call that could not be run or gave no result.
 #[derive(Debug, Clone)]
 pub(crate) struct NotRun {
     /// The reason as a text.

@@ -18,7 +18,7 @@ pub(crate) struct Out {
     pub(crate) early: Early,
     /// The calls whose children are being created or stopped.
     pub(crate) children: BTreeMap<CallId, ActionId>,
-    /// The calls whose children were stopped and may still answer.
+    /// The calls whose children were stopped. These children may still answer.
     pub(crate) childless: BTreeSet<CallId>,
     pub(crate) outside: OutsideOut,
     /// The action that looks for children and successors, and the newest successor that it looks for.
