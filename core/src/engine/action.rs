@@ -96,8 +96,8 @@ pub enum Action {
         /// The [`Action::CallModel`] or [`Action::Summarise`] to stop.
         of: ActionId,
     },
-    /// Ask the gate: schema, then hooks, then policy. It has five seconds; a timeout or an error denies the calls.
-    /// Answer: [`Reply::Consulted`](super::Reply::Consulted), with a ruling for every question.
+    /// Ask the gate: schema, then hooks, then policy. The policy has five seconds for each call; a timeout or an
+    /// error denies the call. Answer: [`Reply::Consulted`](super::Reply::Consulted), with a ruling for every question.
     Consult {
         /// The id for the answer.
         id: ActionId,

@@ -45,7 +45,7 @@ pub struct ForkPlan {
 pub struct NewWork {
     /// The goal.
     pub goal: Goal,
-    /// True if the turn ends as soon as the session is prepared.
+    /// True if the session, once prepared, waits with its goal as a draft instead of working on it.
     pub draft: bool,
     /// True if another agent does the work. It begins with its own mode and its own system prompt.
     pub another: bool,

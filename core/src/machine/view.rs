@@ -15,7 +15,7 @@ pub struct View {
     /// The place of the summary that is shown first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<MessageSeq>,
-    /// The messages that are shown after the summary, in order. All of them stand before `after`.
+    /// The messages that are shown after the summary, in order. None of them stands after `after`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<MessageRange>,
     /// All messages after this one are shown.

@@ -58,7 +58,7 @@ impl CallsHandler<'_> {
         CallInput::Returned { ok: false, stop: false, broken: true }
     }
 
-    /// Handles a call that was let through, but whose tool the agent no longer has. The call is not sent.
+    /// Handles a call that was allowed, but whose tool the agent no longer has. The call is not sent.
     pub(crate) fn gone(&mut self, call: &Call) -> CallInput {
         let why = format!("there is no tool {} any more", call.tool);
         if call.may_have_acted() {

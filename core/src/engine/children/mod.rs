@@ -146,7 +146,7 @@ impl ChildrenHandler<'_> {
                 self.cx.output.push(Action::StartChildren { id, plan: Box::new(plan) });
                 self.cx.output.irrevocable = true;
             }
-            // The arguments were read when the call was let through, but they or the sub-agent are gone now.
+            // The arguments were read when the call was allowed, but they or the sub-agent are gone now.
             None => {
                 let told = "not begun: its sub-agent is not there any more";
                 self.cx.mind.keep_result(result(&call, ResultStatus::Error, told, None));

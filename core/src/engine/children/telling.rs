@@ -32,7 +32,7 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Tells other sessions of the end of the turn.
+    /// Asks the runtime to tell other sessions of the end of the turn.
     pub(crate) fn tell(&mut self) {
         let AgentState::TearingDown { ending, left } = &self.cx.mind.machine.state else { return };
         let turn = &self.cx.mind.machine.turn;

@@ -1,4 +1,4 @@
-//! The fixed data of this run: its claim, and facts from the runtime.
+//! The data of this run: its claim, and facts from the runtime.
 
 use std::sync::Arc;
 
