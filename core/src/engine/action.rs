@@ -17,7 +17,8 @@ use crate::words::message::Message;
 use crate::words::mode::Mode;
 use crate::words::usage::Usage;
 
-/// The id of an action. Several actions may be in progress at once. Each is answered once, in any order.
+/// The id of an action. Several actions may be in progress at once. Each action with an id is answered once, in any
+/// order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActionId(pub u64);
 
@@ -95,8 +96,8 @@ pub enum Action {
         /// The [`Action::CallModel`] or [`Action::Summarise`] to stop.
         of: ActionId,
     },
-    /// Ask the gate: schema, then hooks, then policy. It has five seconds; a timeout or an error denies the calls.
-    /// Answer: [`Reply::Consulted`](super::Reply::Consulted), with a ruling for every question.
+    /// Ask the gate: schema, then hooks, then policy. The policy has five seconds for each call; a timeout or an
+    /// error denies the call. Answer: [`Reply::Consulted`](super::Reply::Consulted), with a ruling for every question.
     Consult {
         /// The id for the answer.
         id: ActionId,
@@ -117,8 +118,8 @@ pub enum Action {
         /// The call. It changes nothing, so no start mark is written for it.
         call: CallOut,
     },
-    /// Stop these calls, which began early, and drop their results, because they will not run as they stood. There
-    /// is no answer. They are cleaned up before the surroundings are freed.
+    /// Stop these calls, which began early, and drop their results, because the calls will not run in this form.
+    /// There is no answer. They are cleaned up before the surroundings are freed.
     DropEarly {
         /// The calls.
         calls: Vec<CallId>,
@@ -177,9 +178,10 @@ pub enum Action {
         /// The instant.
         until: Timestamp,
     },
-    /// Create the children of a call that do not exist yet, each with its task. The names of a child follow from
-    /// the pending call ([`ChildNames`](crate::words::children::ChildNames)), so repeating this is harmless. If a
-    /// child cannot be created, answer the pending call with that error. Answer:
+    /// Create the children of this plan that do not exist yet, each with its task, or give the tasks to the remote
+    /// agent of the plan. The names of a child follow from the pending id
+    /// ([`ChildNames`](crate::words::children::ChildNames)), so repeating this is harmless. If a child cannot be
+    /// created, deliver the error to this session in place of its outcome. Answer:
     /// [`Reply::ChildrenStarted`](super::Reply::ChildrenStarted).
     StartChildren {
         /// The id for the answer.
@@ -187,24 +189,24 @@ pub enum Action {
         /// The children.
         plan: Box<ChildPlan>,
     },
-    /// Abort the children of a call that have not ended. A child that does not exist is first created without its
-    /// task, so that a later attempt to create it finds it aborted. Answer:
-    /// [`Reply::ChildrenStopped`](super::Reply::ChildrenStopped).
+    /// Abort the children of a call that have not ended, or the successors of a child that was handed over. A child
+    /// that does not exist is first created without its task, so that a later attempt to create it finds it aborted.
+    /// A remote agent is asked to stop the tasks. Answer: [`Reply::ChildrenStopped`](super::Reply::ChildrenStopped).
     StopChildren {
         /// The id for the answer.
         id: ActionId,
         /// The children.
         children: Children,
     },
-    /// Look for these children, and change nothing in them. If a child does not exist, answer its pending call with
-    /// a failure. Also look at the sessions that took over from this one. Answer:
-    /// [`Reply::ChildrenFound`](super::Reply::ChildrenFound).
+    /// Look for these children, and change nothing in them. If a child does not exist, deliver a failure to this
+    /// session in place of its outcome. Ask remote agents for outcomes, and deliver these. Also look at the sessions
+    /// that took over from this one. Answer: [`Reply::ChildrenFound`](super::Reply::ChildrenFound).
     FindChildren {
         /// The id for the answer.
         id: ActionId,
         /// The children that have not answered yet.
         children: Vec<Unanswered>,
-        /// The ids from which the names of the sessions follow that took over.
+        /// The ids from which the names of the sessions that took over follow.
         successors: Vec<PendingId>,
     },
     /// Stop these children, then create the session that takes over, then send the outcome to each address. Repeat

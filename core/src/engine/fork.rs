@@ -1,9 +1,9 @@
 //! The first state of a fork: the state of a checkpoint, at rest, with every open call closed.
 //!
 //! A fork may begin in the middle of a turn. Calls that were out or owed there stay with the source. In the fork, a
-//! call that had ended keeps its result, a call that was out is in doubt, and every other call is cancelled
-//! (`system:forked`). So every call in the fork's transcript has exactly one result (INV-08), and no answer is owed
-//! to the fork.
+//! call that had ended keeps its result. A call that may have acted and whose outcome is unknown is in doubt, and
+//! every other call is cancelled. So every call in the fork's transcript has exactly one result (INV-08), and no
+//! answer is owed to the fork.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,8 @@ pub struct ForkPlan {
     pub status: SessionStatus,
     /// The state of the fork.
     pub state: NewState,
-    /// The messages that close the open calls, in call order, and the goal of a handoff.
+    /// The new messages: the results that close the open calls, in call order, the notice of their changes to the
+    /// custom state, and the goal of a handoff.
     pub messages: Vec<Payload>,
     /// The events that report the fork.
     pub events: Vec<Payload>,
@@ -44,7 +45,7 @@ pub struct ForkPlan {
 pub struct NewWork {
     /// The goal.
     pub goal: Goal,
-    /// True if the turn ends as soon as the session is prepared.
+    /// True if the session, once prepared, waits with its goal as a draft instead of working on it.
     pub draft: bool,
     /// True if another agent does the work. It begins with its own mode and its own system prompt.
     pub another: bool,
@@ -77,6 +78,9 @@ enum Why {
 
 /// Returns the messages of the source that [`plan`] needs: the arguments of the calls of the checkpoint's step, and
 /// their results.
+///
+/// # Errors
+/// The state of the checkpoint was written by a newer version, or cannot be read.
 pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<MessageRange>, ForkError> {
     let machine = machine_of(at).map_err(|why| ForkError { key: source.clone(), at: at.id, why })?;
     let Some(batch) = machine.state.batch() else { return Ok(Vec::new()) };
@@ -90,6 +94,9 @@ pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<Messa
 
 /// Plans a fork from checkpoint `at` of `source`. `messages` are the messages in the ranges of [`needed_messages`].
 /// `staged` are all results that are staged in the source now, in the same incarnation as the checkpoint.
+///
+/// # Errors
+/// The state of the checkpoint cannot be used, or the result of a call that had ended is missing.
 pub fn plan(
     source: &SessionKey,
     at: &Checkpoint,
@@ -100,8 +107,11 @@ pub fn plan(
     planned(source, at, messages, staged, None, now)
 }
 
-/// Plans a fork for a session that is [handed over](crate::words::handoff). The fork rests interrupted, with the
-/// goal of `handoff` as its newest message, and its next turn works on the goal.
+/// Plans a fork for a session that is [handed over](crate::words::handoff). The fork rests interrupted, with the goal
+/// of `handoff` as its newest message, and its next turn works on the goal.
+///
+/// # Errors
+/// As for [`plan`], and if no turn had begun at the checkpoint.
 pub fn plan_handoff(
     source: &SessionKey,
     at: &Checkpoint,

@@ -46,7 +46,7 @@ pub use action::{Action, ActionId, CallOut, ModelCall, Outcome, Shown};
 pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, ShortenedInVain, Summarised};
 pub use turn::draining::Drain;
 
-/// The number of consecutive runs that may die without a commit. Then the session is ended as poisoned.
+/// The number of runs in a row that may die without a commit. After that, the turn fails with `engine.poisoned`.
 pub const ATTEMPTS_MAX: u32 = 5;
 
 /// The longest time for which an answer is held back if its calls are all read-only, in milliseconds. It is
@@ -56,13 +56,14 @@ pub(crate) const ANSWER_HELD_MS_MAX: i64 = 1_000;
 /// The largest output of a deferred result, in bytes. It is limited because it is kept in the state.
 pub const DEFERRED_OUTPUT_BYTES_MAX: usize = 8 * 1024;
 
-/// The error of a stored record that this version cannot use. The run stops, and nothing was changed.
+/// The error of a run that cannot begin, because this version cannot use a stored record or its own table of moves.
+/// Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("session {key}: {what}: {detail}")]
 pub struct StartError {
     /// The session.
     pub key: SessionKey,
-    /// The faulty part of the session.
+    /// The faulty part.
     pub what: &'static str,
     /// The details, such as the expected and the found value.
     pub detail: String,

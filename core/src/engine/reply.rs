@@ -100,7 +100,7 @@ pub enum Reply {
         /// The corrections for the model, if the turn does not end.
         corrections: Vec<Correction>,
     },
-    /// A call returned.
+    /// A call ended: it returned, could not be run, or was stopped.
     CallEnded {
         /// The call.
         call: CallId,
@@ -124,7 +124,7 @@ pub enum Reply {
     ChildrenFound {
         /// The id of the action.
         id: ActionId,
-        /// Whether none of the sessions that took over works or waits.
+        /// True if none of the sessions that took over works or waits.
         successors_rest: bool,
     },
     /// The answer to [`Action::StopChildren`](super::Action::StopChildren).
@@ -183,7 +183,7 @@ pub enum Reply {
     TimePassed,
 }
 
-/// A hook ends a turn after a step.
+/// The decision of a hook to end the turn after a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookStop {
     /// The ending of the turn.
@@ -192,7 +192,7 @@ pub struct HookStop {
     pub notice: String,
 }
 
-/// A hook corrects the course of a turn.
+/// A correction that a hook gives to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Correction {
     /// The name of the hook.
@@ -249,7 +249,7 @@ pub struct ShortenedInVain {
     pub shown: u64,
 }
 
-/// The ruling of the chokepoint on a call.
+/// The ruling of the gate on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
     /// The call may run.

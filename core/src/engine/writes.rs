@@ -212,7 +212,7 @@ impl StepIterator {
         results.iter().filter_map(kept).collect()
     }
 
-    /// Stages the results that have ended, with the marks of the calls that start next.
+    /// Stages the results of the calls that have ended, with the marks of the calls that start next.
     pub(super) fn stage(&mut self, marks: Vec<CallId>) {
         let staging = self.cx.mind.staging(marks.clone());
         let id = self.cx.output.next_id();

@@ -19,22 +19,23 @@ use crate::words::payload::is_default;
 /// groups then start unless they conflict with an earlier parked call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// The step.
+    /// The step. For a request for more steps: the step after which they are requested.
     pub step: StepNumber,
-    /// The model's message that asked for the calls.
+    /// The message of the model that asked for the calls. For a request for more steps: the notice of the request.
     pub message: MessageSeq,
     /// The calls, in call order.
     pub calls: Vec<Call>,
-    /// The ending of the turn once no call is out. If set, nothing starts any more.
+    /// The ending with which the turn ends as soon as no call is out. If set, no call starts any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Ending>,
-    /// True if any result asked to end the turn after this step.
+    /// True if a result, a refusal or a handoff asked to end the turn after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_signal: bool,
     /// The result of checking the value that the turn must return, if this step returned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputCheck>,
-    /// The number of results that asked to end the turn after this step.
+    /// The number of results that asked to end the turn after this step. A handoff, or a refusal that ends the turn,
+    /// counts once for every call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stops: u32,
     /// True if the batch is not a step but a request to a person for more steps. Its only call stands for the
@@ -78,7 +79,7 @@ impl Batch {
         self.calls.iter().any(|call| call.state.is_out())
     }
 
-    /// Returns true if the batch is stopping while a call is out that was not told to stop and may return by
+    /// Returns true if the turn is to end, but at least one sent call was not told to stop and may still return by
     /// itself.
     pub fn drains(&self) -> bool {
         self.stopping.is_some() && self.calls.iter().any(|call| call.state == CallState::Executing)
@@ -89,7 +90,8 @@ impl Batch {
         self.calls.iter().any(|call| matches!(call.state, CallState::Queued | CallState::Gating))
     }
 
-    /// Returns true if the run must exit: no call is out, at the gate or free to start, and at least one is parked.
+    /// Returns true if only an answer or a timer can move the batch: at least one call is parked, and no call is out,
+    /// at the gate, free to start, or about to begin children.
     pub fn is_parked(&self) -> bool {
         let rests = |call: &Call| match call.state {
             CallState::BlockedOnChild { started, .. } => started,
@@ -114,7 +116,7 @@ impl Batch {
             && self.startable().is_empty()
     }
 
-    /// Returns the children whose outcomes the calls wait for, in call order.
+    /// Returns the children that the calls wait for or are about to begin, in call order.
     pub(crate) fn children(&self) -> Vec<Children> {
         self.calls.iter().filter_map(|call| call.state.children()).collect()
     }
@@ -152,7 +154,7 @@ impl Batch {
             .collect()
     }
 
-    /// Returns the number of the conflict group of each call, in call order.
+    /// Returns the number of the conflict group of each call, from 0, in call order.
     pub(crate) fn groups(&self) -> Vec<usize> {
         let mut groups = Vec::with_capacity(self.calls.len());
         let (mut group, mut first) = (0, 0);
@@ -205,7 +207,7 @@ mod tests {
         CallState::Waiting { until: Timestamp::from_ms(5), output: String::new(), stop: false, again: false }
     }
 
-    /// `given`: calls as (id, profile, state); `expect`: the ids of the calls that may start.
+    /// Checks that exactly the calls `expect` may start. `given` lists the calls as (id, profile, state).
     fn check(given: Vec<(&str, ResourceProfile, CallState)>, expect: &[&str]) {
         let calls = given.into_iter().map(|(id, profile, state)| call(id, profile, state)).collect();
         let batch = Batch::new(StepNumber(1), MessageSeq(1), calls);

@@ -6,10 +6,10 @@
 //! otherwise it stays open for longer. This module decides; the runtime keeps the [`Breaker`] where all callers can
 //! read it.
 //!
-//! **Bound:** no caller that is held sleeps longer than [`BreakerRules::open_ms`] after the breaker has closed or
-//! its probe has died. Two rules ensure this. A held caller looks again after that time at the latest. And a probe
-//! holds the others only for that time, unless it renews its hold. All looks within one hold count as one attempt
-//! of the step ([`ModelError::held_for`]). A caller whose own call failed is not held: it backs off as the
+//! **Bound:** a held caller sleeps at most [`BreakerRules::open_ms`] longer after the breaker has closed or the probe
+//! has died. Two rules ensure this. A held caller looks again after that time at the latest. A probe holds the others
+//! only for that time, unless it renews its hold. All looks within one hold count as one attempt of the step
+//! ([`ModelError::held_for`]). A caller whose own call failed is not held: it backs off as the
 //! [`Retries`](crate::words::agent::Retries) of its agent say.
 
 use std::time::Duration;
@@ -110,8 +110,8 @@ impl Breaker {
         }
     }
 
-    /// Returns the breaker after a caller began to probe. Other callers are held until the probe is answered, or
-    /// fails to renew its hold in time.
+    /// Returns the breaker after a caller began to probe. Other callers are held until the call of the probe ends or
+    /// the probe fails to renew its hold in time, but at most for [`BreakerRules::probe_ms`].
     #[must_use]
     pub fn probed(self, rules: &BreakerRules, now: Timestamp) -> Self {
         let until = now.after(Duration::from_millis(rules.probe_ms));
@@ -131,7 +131,8 @@ impl Breaker {
     }
 
     /// Returns the breaker after another failure. A failure changes nothing if its call began before the breaker
-    /// opened.
+    /// opened. The count of failures starts again if the failure before it is older than
+    /// [`BreakerRules::open_ms_max`].
     #[must_use]
     pub fn failed(before: Option<Self>, failure: Failure<'_>, rules: &BreakerRules, now: Timestamp) -> Self {
         let counted = |failures: u32| Self {

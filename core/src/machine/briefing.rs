@@ -42,7 +42,8 @@ impl Briefings {
         self.0.drain(..most);
     }
 
-    /// Makes `mode` apply from here on, even if earlier messages are taken back. Returns false if nothing changes.
+    /// Keeps `mode` in force even if earlier messages are taken back: it replaces the mode before each remembered
+    /// change. `None` changes nothing. Returns false if nothing changes.
     pub(super) fn outlast(&mut self, mode: Option<Mode>) -> bool {
         let mut changed = false;
         for earlier in &mut self.0 {

@@ -22,7 +22,7 @@ pub struct Merged {
     pub conflicts: Vec<StateConflict>,
 }
 
-/// A conflict: parallel calls changed the same key, and the result depends on their order. The later call won.
+/// A conflict: parallel calls changed the same key, and the result depends on their order. The last of them won.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateConflict {
     /// The key.
@@ -38,8 +38,8 @@ impl StateConflict {
     }
 }
 
-/// Applies the changes of the calls of `batch` that are done to `state`, in call order. Returns `None` if no such
-/// call has changes.
+/// Applies the changes of the calls of `batch` that succeeded to a copy of `state`, in call order. Returns `None` if
+/// no such call has changes.
 pub fn merge(state: &CustomState, batch: &Batch) -> Option<Merged> {
     let changing = |call: &Call| call.state == CallState::Done && !call.changes.is_empty();
     if !batch.calls.iter().any(changing) {
@@ -82,8 +82,9 @@ fn conflicts(batch: &Batch, changing: impl Fn(&Call) -> bool) -> Vec<StateConfli
         .collect()
 }
 
-/// Returns the reason why `changes` of call `id` cannot be applied on top of the changes of the other calls of its
-/// step that are done. Returns `None` if they can.
+/// Returns the reason why `changes` of call `id` are refused. They are applied in call order, together with the
+/// changes of the other calls of the step that succeeded. Returns `None` if all can be applied and the state stays
+/// within `rules`.
 pub fn refusal(
     state: &CustomState,
     batch: &Batch,

@@ -67,6 +67,9 @@ impl Fold {
 }
 
 /// Rebuilds the machine from its rows alone (INV-10).
+///
+/// # Errors
+/// Returns the fault of the first row that does not fit.
 pub fn rebuild<'a>(rows: impl IntoIterator<Item = &'a HistoryRow>) -> Result<Machine, Broken> {
     let mut fold = Fold::default();
     rows.into_iter().try_for_each(|row| fold.take(row))?;

@@ -52,7 +52,7 @@ pub struct Repeated {
 #[derive(Debug, Clone, Copy)]
 struct Asked<'a> {
     arguments: &'a str,
-    /// The result of the call, if call and result count together.
+    /// The result of the call. `None` if the rules do not compare results, or if there is no result.
     result: Option<&'a str>,
 }
 
@@ -149,8 +149,8 @@ fn similar(calls: &[Asked<'_>]) -> usize {
     groups.values().filter(|group| group.len() >= GROUP_MIN).map(alike).max().unwrap_or(0)
 }
 
-/// Returns true if two calls with the same keys are similar: at least half of the values are equal, and the calls
-/// differ in more than the page.
+/// Returns true if two calls with the same keys are similar: at least half of the values are equal, and the calls do
+/// not differ only in the page.
 fn are_alike(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let differ: Vec<&String> =
         one.iter().filter(|(key, value)| other.get(*key) != Some(*value)).map(|(key, _)| key).collect();

@@ -119,6 +119,9 @@ fn detail_of(detail: &Option<String>) -> String {
 }
 
 /// Returns the machine and the effects that follow from `input`. Performs nothing.
+///
+/// # Errors
+/// Returns [`Refused`] if the machine does not take the input in its state.
 pub fn transition(machine: &Machine, input: &Input, facts: &Facts) -> Result<Transition, Refused> {
     states::dispatch(machine, input, facts)
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::table::{NATURES, Nature, ROWS};
 use super::{InputKind, StateKind};
 
-/// The default length up to which paths are followed.
+/// The default length up to which paths are followed, in moves.
 pub const PATH_MOVES_DEFAULT: usize = 5;
 
-/// The longest path that [`paths`] follows, in moves. There are tens of thousands of paths of that length.
+/// The longest path that [`paths`] follows, in moves. Most states have tens of thousands of paths up to that length.
 pub const PATH_MOVES_MAX: usize = 12;
 
 /// A path from a state: the moves to other states, in order.

@@ -8,7 +8,7 @@ use super::Machine;
 /// A place at which two machines differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// The place, as names separated by dots: `usage.tool_calls`.
+    /// The place, as field names and list positions separated by dots: `usage.tool_calls`.
     pub place: String,
     /// The value that the rows produce, or `None` if they produce none.
     pub rows: Option<Value>,
@@ -20,11 +20,11 @@ pub struct Difference {
 /// difference.
 const ADDED: [&str; 2] = ["state.ending.step", "turn.used_before"];
 
-/// Returns the differences between the machine that was rebuilt from rows and the stored one, in the order of the
-/// place names.
+/// Returns the places at which the machine that was rebuilt from rows differs from the stored one. Fields that older
+/// versions did not write are left out if the stored machine lacks them.
 ///
 /// # Errors
-/// One of the machines cannot be written as JSON.
+/// Returns the error of a machine that cannot be written as JSON.
 pub fn differences(rows: &Machine, state: &Machine) -> Result<Vec<Difference>, serde_json::Error> {
     let (rows, state) = (serde_json::to_value(rows)?, serde_json::to_value(state)?);
     let mut found = Vec::new();

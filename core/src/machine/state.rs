@@ -16,8 +16,8 @@ use crate::words::output::OutputCheck;
 use crate::words::payload::is_default;
 use crate::words::usage::Usage;
 
-/// The state of a session, as one value. Each variant owns only the data that makes sense there; messages,
-/// calls and arguments are referred to by place, never copied.
+/// The state of a session, as one value. Each variant owns only the data that makes sense there. Messages and
+/// arguments are referred to by their place in the transcript, never copied.
 ///
 /// Code that handles a state must handle every state. A match that leaves one out does not compile (requirement
 /// A01).
@@ -77,7 +77,8 @@ pub enum AgentState {
         /// The calls.
         batch: Batch,
     },
-    /// The turn goes on or ends. No other state decides this.
+    /// The session decides whether the turn goes on or ends. In other states, only an error, a stop, a limit, a loop
+    /// or a prepared handoff ends a turn.
     Steering {
         /// The facts on which steering decides.
         from: SteeringFrom,
@@ -88,11 +89,11 @@ pub enum AgentState {
         why: CompactionCause,
         /// The next step, or the step that the provider refused as too long.
         step: StepNumber,
-        /// The attempt at it.
+        /// The attempt at it, from 0.
         #[serde(default, skip_serializing_if = "is_default")]
         attempt: u32,
     },
-    /// Parked, or waiting for less than a second: the model is asked again later.
+    /// Parked, or waiting for at most a second: the model is asked again later.
     BackingOff {
         /// The step.
         step: StepNumber,
@@ -103,7 +104,7 @@ pub enum AgentState {
         /// The error of the last attempt.
         error: ErrorInfo,
     },
-    /// The outcome is fixed, and the surroundings of the turn are freed.
+    /// The turn has ended. Other sessions are told of it, and the surroundings of the turn are freed.
     TearingDown {
         /// The ending of the turn.
         ending: Ending,
@@ -176,8 +177,8 @@ impl AgentState {
             || self.batch().is_some_and(|batch| batch.calls.iter().any(again))
     }
 
-    /// Returns the ending of the last turn, once it is fixed. Nothing changes it later. `None` before the first
-    /// turn, and while a turn is open whose ending is not fixed.
+    /// Returns the ending of the last turn, once it is fixed. `None` before the first turn, and while a turn is open
+    /// whose ending is not fixed.
     pub fn ending(&self) -> Option<&Ending> {
         match self {
             Self::Done { ending, .. }
@@ -207,7 +208,7 @@ impl AgentState {
         if let Self::BackingOff { until, .. } = self { Some(*until) } else { None }
     }
 
-    /// Returns the calls of the step that is being executed.
+    /// Returns the calls of the open step, or the request for more steps. `None` in a state without calls.
     pub fn batch(&self) -> Option<&Batch> {
         match self {
             Self::Executing { batch } | Self::Confirming { batch } | Self::Dispatching { batch } => {
@@ -237,9 +238,10 @@ pub enum SteeringFrom {
     },
     /// Every call of the step has ended.
     Calls {
-        /// True if any result asked to end the turn.
+        /// True if a result, a refusal or a handoff asked to end the turn.
         stop_signal: bool,
-        /// True if every result asked to end the turn.
+        /// True if every result asked to end the turn. A handoff, or a refusal that ends the turn, counts for every
+        /// call.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         all_say_stop: bool,
         /// The result of checking the value that the turn must return, if this step returned one.

@@ -87,9 +87,9 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
     over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))
 }
 
-/// Returns true if the turn must return a value, and the step returned none or one that does not fit the schema. If
-/// a message has arrived meanwhile, the answer to it comes first. An answer that was cut off or refused is another
-/// error.
+/// Returns true if the turn must return a value, and the step returned none or one that does not fit the schema.
+/// Messages that have arrived meanwhile, and corrections of hooks, come first. An answer that was cut off or refused
+/// is another error.
 pub(crate) fn gives_no_output(view: &View<'_>) -> bool {
     view.agent.output.is_some()
         && match view.from {
@@ -147,7 +147,7 @@ fn reached(used: u64, limit: Option<u64>) -> bool {
     limit.is_some_and(|limit| used >= limit)
 }
 
-/// Returns the cost of a model call, in millionths of a dollar.
+/// Returns the cost of a model call, in millionths of a dollar, rounded down.
 pub fn cost_microusd(tokens: &TokenUsage, prices: &Prices) -> u64 {
     // Cached tokens are part of the input tokens. A provider may report more of them than that.
     let cached = tokens.cached.min(tokens.input);

@@ -1,4 +1,4 @@
-//! Decides why a run exits although its turn goes on.
+//! Decides whether a run exits while its turn is open, and why.
 
 use super::batch::Batch;
 use super::call::CallState;
@@ -6,8 +6,9 @@ use crate::store::OutcomeKind;
 use crate::time::Timestamp;
 use crate::words::suspension::{Owed, OwedKind, Suspension};
 
-/// Returns the reason why the run of this batch must exit. Returns `None` if the run goes on, because a call is
-/// out, free to start, or due.
+/// Returns the reason why the run of this batch must exit. Returns `None` if the run goes on, because no call is
+/// parked, because a parked call is due, or because a call is out, at the gate, free to start, or about to begin
+/// children.
 ///
 /// The first row that matches decides:
 ///

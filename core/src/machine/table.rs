@@ -31,11 +31,11 @@ pub fn admits(state: StateKind, input: InputKind) -> bool {
 /// The nature of a state: at rest, working or parked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
-    /// Nothing runs, and nothing is owed.
+    /// No turn is open.
     Rest,
-    /// A run works.
+    /// A run works on the turn.
     Working,
-    /// Nothing runs; these inputs wake the session.
+    /// No call runs, and the model is not asked; these inputs wake the session.
     Parked {
         /// The inputs that wake the session.
         woken_by: &'static [InputKind],
@@ -231,13 +231,13 @@ pub enum TableError {
     /// No path from this state reaches rest without passing through an error.
     #[error("machine table: no way from {} to rest without an error", .0.as_str())]
     DeadEnd(StateKind),
-    /// A working state that a failure cannot leave.
+    /// A working state in which a failure does not end the turn.
     #[error("machine table: {} has no failure edge", .0.as_str())]
     NoFailureEdge(StateKind),
-    /// A parked state that nothing wakes.
+    /// A parked state without a wake-up input, or with one that does not leave the state.
     #[error("machine table: nothing wakes {}", .0.as_str())]
     NoWakeUp(StateKind),
-    /// A state that waits for an answer whose input leads nowhere.
+    /// A parked state whose answer leads to no other state.
     #[error("machine table: no way to answer {}", .0.as_str())]
     NoAnswer(StateKind),
     /// A cycle without a bound: its states, in the order of the cycle.
@@ -254,7 +254,10 @@ pub struct TableErrors(pub Vec<TableError>);
 /// state has a failure edge; every parked state names its wake-up inputs; every awaited answer has an input that
 /// leads somewhere; and every cycle has a bound.
 ///
-/// The check runs once per process. No session is claimed under a table that does not pass.
+/// The check runs once per process. No run begins under a table that does not pass.
+///
+/// # Errors
+/// Returns all faults of the table.
 pub fn validate() -> Result<(), TableErrors> {
     static CHECKED: LazyLock<Result<(), TableErrors>> =
         LazyLock::new(|| Table { rows: ROWS, natures: NATURES, bounds: BOUNDS }.validate());
@@ -323,8 +326,8 @@ impl Table<'_> {
         self.natures.iter().find(|(of, _)| *of == state).map(|(_, nature)| nature)
     }
 
-    /// Returns true if a failure leads to teardown, or back to rest if no turn runs. A failure during teardown does
-    /// not change its course.
+    /// Returns true if a failure in this state may end the turn, and leads only to teardown or to rest. A failure
+    /// during teardown does not change its course.
     fn fails(&self, state: StateKind) -> bool {
         let ends = |to: &StateKind| *to == S::TearingDown || self.nature(*to) == Some(&Nature::Rest);
         let targets = self.targets(state, I::Failed);

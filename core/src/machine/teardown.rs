@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::words::children::{Children, ReplyTo};
 use crate::words::ending::HandedTo;
 
-/// The tasks that a turn must finish outside its session before it ends. First children are stopped, then the
-/// outcome is sent to those who wait for it, then the surroundings are freed. Each task is done at least once, and
-/// doing it again is harmless.
+/// The tasks that a turn must finish outside its session before it ends. First children are stopped, then the session
+/// that takes over is created, then the outcome is sent to those who wait for it, then the surroundings are freed.
+/// Each task is done at least once, and doing it again is harmless.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teardown {
     /// True if surroundings were provisioned for the turn, even if only partly.
     pub provisioned: bool,
-    /// The children to stop, because the turn no longer waits for their outcome.
+    /// The children to stop: those that the turn no longer waits for, and those that must not outlive it. After an
+    /// abort, these include the sessions to which this one was handed over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Children>,
     /// The addresses to which the outcome of the turn is sent.

@@ -201,7 +201,7 @@ fn reply_to() -> ReplyTo {
     ReplyTo::parent(parent, Allowance::default())
 }
 
-/// Samples of every state: enough for every move of the table.
+/// Returns samples of every state: enough for every move of the table.
 fn states() -> Vec<AgentState> {
     let step = StepNumber(1);
     let left = |provisioned| AgentState::TearingDown {
@@ -272,7 +272,7 @@ fn states() -> Vec<AgentState> {
         states.push(AgentState::Executing { batch: batch(&[state.clone(), waiting()]) });
         states.push(AgentState::Executing { batch: batch(&[state, children(true)]) });
     }
-    // A dangerous call is held back by a parked one, whose instant has come.
+    // A dangerous call is held back by a parked one.
     let mut held = batch(&[waiting(), CallState::Approved]);
     held.calls[1].profile = held.calls[0].profile.clone();
     held.calls[1].dangerous = true;
@@ -294,7 +294,7 @@ fn states() -> Vec<AgentState> {
     states
 }
 
-/// Samples of every input.
+/// Returns samples of every input.
 fn inputs() -> Vec<Input> {
     let new = NewCall {
         id: CallId::new("call-0").unwrap(),
@@ -426,7 +426,7 @@ fn at(state: AgentState) -> Machine {
 
 const FACTS: Facts = Facts { now: Timestamp::from_ms(7) };
 
-/// Returns the states to which each pair leads, over all samples.
+/// Returns the states to which this pair leads, over all samples.
 fn reached(from: StateKind, on: InputKind) -> BTreeSet<StateKind> {
     let mut reached = BTreeSet::new();
     for state in states().into_iter().filter(|state| state.kind() == from) {

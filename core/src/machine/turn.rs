@@ -23,13 +23,14 @@ use crate::words::payload::is_default;
 use crate::words::tool::RunsOn;
 use crate::words::usage::Usage;
 
-/// The newest format of the state bytes. Used if a session has children, is a child, or was handed over.
+/// The newest format of the state bytes. Used if a session has children, owes an outcome to another session, or is
+/// handed over.
 pub const STATE_FORMAT: StateFormat = StateFormat(2);
 
 /// The format of the state bytes of a session that is linked to no other session. Older versions can read it.
 pub const STATE_FORMAT_ALONE: StateFormat = StateFormat(1);
 
-/// The most successors that a session remembers.
+/// The most successors that a session remembers. Beyond it, the oldest is forgotten.
 const SUCCESSORS_MAX: usize = 64;
 
 /// Everything that a session's machine remembers. As JSON, this is the state of the session in the store.
@@ -77,7 +78,7 @@ pub struct Machine {
 pub struct Turn {
     /// The number of the turn; 0 before the first.
     pub number: TurnNumber,
-    /// True if the turn runs.
+    /// True from the beginning of the turn to the end of its teardown.
     pub open: bool,
     /// The usage of the session before the turn. `None` in the first turn, before which nothing was used, and in a
     /// turn that an older version began.
@@ -89,7 +90,7 @@ pub struct Turn {
     /// The view of the model before the first summary since this turn began. Kept until the next turn begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_before: Option<Box<View>>,
-    /// The number of model calls that finished.
+    /// The number of steps that the model has answered.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,
     /// The number of steps that people have granted beyond the agent's own limit.
@@ -112,7 +113,7 @@ pub struct Turn {
     /// and a provider refuses the request as too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
-    /// The number of times that a provider refused the newest step as too long.
+    /// The number of times that the present model refused the newest step as too long.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refused: u32,
     /// The model that this step is asked of: 0 is the agent's first model, 1 its first fallback, and so on.
@@ -122,7 +123,8 @@ pub struct Turn {
     /// as new attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// The number of calls in a row that could not be run. A call that succeeds resets it.
+    /// The number of calls in a row that could not be run. A call that succeeds, or returns a result for later,
+    /// resets it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub broken: u32,
     /// True if the surroundings are provisioned for the turn, even if only partly.
@@ -135,7 +137,8 @@ pub struct Turn {
     /// The usage of the turn, counted only if hooks receive it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spent: Spent,
-    /// The time that earlier runs have worked on the turn, in milliseconds.
+    /// The time that runs had worked on the turn by `claimed_at`, in milliseconds. The time of a run that died does
+    /// not count.
     #[serde(default, skip_serializing_if = "is_default")]
     pub worked_ms: u64,
     /// The addresses to which the outcome of the turn is sent.
@@ -148,7 +151,7 @@ pub struct Turn {
     /// The session that takes over once the step is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handing_over: Option<Box<HandedTo>>,
-    /// The instant at which the present run began to work on the turn.
+    /// The instant from which the present work on the turn is counted: the latest claim or parking.
     pub claimed_at: Timestamp,
 }
 
@@ -167,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// Returns the children whose outcomes the calls of the session wait for.
+    /// Returns the children that the calls of the session wait for or are about to begin.
     pub fn children(&self) -> Vec<Children> {
         self.state.batch().map(Batch::children).unwrap_or_default()
     }
@@ -178,12 +181,12 @@ impl Machine {
     }
 
     /// Returns true if others may work for this session: background children, or successors whose outcomes somebody
-    /// awaits. Such a session also wants a worker at rest, to look at them.
+    /// awaits. Even at rest, such a session needs a worker from time to time, to look for them.
     pub fn has_others_at_work(&self) -> bool {
         self.awaited_successors().next().is_some() || self.running_children().next().is_some()
     }
 
-    /// Returns the successors whose outcomes somebody awaits, the newest last. The way to them leads through this session.
+    /// Returns the successors whose outcomes somebody awaits, the newest last. They are found by way of this session.
     pub(crate) fn awaited_successors(&self) -> impl DoubleEndedIterator<Item = &HandedTo> {
         self.successors.iter().filter(|to| to.awaited)
     }
@@ -205,7 +208,7 @@ impl Machine {
         }
     }
 
-    /// Remembers the session that this one was handed over to.
+    /// Remembers the session that this one was handed over to. Beyond the limit, the oldest one is forgotten.
     pub(super) fn remember_successor(&mut self, to: HandedTo) {
         if self.successors.len() >= SUCCESSORS_MAX {
             self.successors.remove(0);
@@ -252,8 +255,8 @@ impl Machine {
         left
     }
 
-    /// Changes mode and prompt from here on, as the message `said` asks. 0: no message asks for it, so it is never
-    /// undone. Returns false if nothing changes.
+    /// Changes the mode and the prompt, as the message `said` asks. If `said` is 0, no message asks for the change,
+    /// and the mode stays even if messages are taken back. Returns false if nothing changes.
     pub(super) fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> bool {
         let before = (self.mode, self.prompt);
         self.mode = mode.or(self.mode);
@@ -292,7 +295,7 @@ impl Machine {
 }
 
 impl Turn {
-    /// Returns the limits that the receivers of the outcome set for the turn: of each limit the strictest.
+    /// Returns the limits that the receivers of the outcome set for the turn: the strictest of each kind.
     pub(crate) fn allowance(&self) -> Allowance {
         self.replies.iter().fold(Allowance::default(), |all, reply| all.and(reply.allowance))
     }
@@ -324,8 +327,8 @@ impl Turn {
         self.held_until.is_some_and(|until| now < until)
     }
 
-    /// Returns the time that runs have worked on the turn until `now`, in milliseconds. Suspended time does not
-    /// count.
+    /// Returns the time that runs have worked on the turn until `now`, in milliseconds. Time in which the session was
+    /// suspended does not count, nor does the time of a run that died.
     pub(crate) fn worked_until(&self, now: Timestamp) -> u64 {
         let running = self.claimed_at.until(now).as_millis();
         self.worked_ms.saturating_add(u64::try_from(running).unwrap_or(u64::MAX))

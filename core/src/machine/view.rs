@@ -15,7 +15,7 @@ pub struct View {
     /// The place of the summary that is shown first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<MessageSeq>,
-    /// The messages that are shown after the summary, in order. All of them stand before `after`.
+    /// The messages that are shown after the summary, in order. None of them stands after `after`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<MessageRange>,
     /// All messages after this one are shown.
@@ -27,7 +27,7 @@ pub struct View {
     /// Tool results up to this message are shown only in part.
     #[serde(skip_serializing_if = "is_default")]
     pub in_part: MessageSeq,
-    /// The places of the results that are shown whole, oldest first. The agent's rules limit their number.
+    /// The places of the results that are not cleared, oldest first. The agent's rules limit their number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<MessageSeq>,
     /// The number of tokens of the whole view at the last count.
@@ -106,8 +106,9 @@ impl View {
     }
 }
 
-/// Returns the newest of these `results`, in order, that is shown as cleared together with all before it. Returns
-/// `None` if there are at most `over` results. Otherwise all but the newest `kept` are cleared (A33).
+/// Returns the newest result to clear; all before it are cleared, too. `results` are the places of the results in
+/// order. If there are more than `over`, all but the newest `kept` are cleared (A33). Returns `None` if none is
+/// cleared; if `over` is 0, none ever is.
 pub(crate) fn cleared_up_to(results: &[MessageSeq], over: u32, kept: u32) -> Option<MessageSeq> {
     let (over, kept) = (over as usize, kept as usize);
     let clears = over > 0 && results.len() > over;

@@ -99,7 +99,7 @@ impl Bench {
         bench
     }
 
-    /// Creates the session that takes this one over for a goal, from the newest checkpoint. The new session has
+    /// Creates the session that takes over from this one for a goal, from the newest checkpoint. The new session has
     /// not run yet.
     pub(crate) fn hand_off(&self, goal: &str, draft: bool) -> Self {
         let at = now(self.store.list_checkpoints(&CheckpointQuery::all(self.key.clone())))
@@ -245,7 +245,7 @@ impl Bench {
         mailbox::queued(page.items).into_iter().map(|(item, said)| (item.seq, said.text)).collect()
     }
 
-    /// Delivers a signal to the engine.
+    /// Delivers a signal to the session.
     pub(crate) fn signal(&self, signal: &impl serde::Serialize) {
         let delivery = self.deliver(ItemKind::Signal { wake: Wake::Now }, None, signal);
         assert!(delivery.is_in(), "{delivery:?}");
@@ -468,7 +468,7 @@ impl Bench {
         now(self.store.list_runs(&self.key, Default::default())).unwrap().items
     }
 
-    /// Returns how often a call was sent, over all runs.
+    /// Returns the number of times that a call was sent, over all runs.
     pub(crate) fn sent(&self, call: &str) -> usize {
         let call = CallId::new(call).unwrap();
         self.sends.borrow().iter().filter(|send| send.id == call).count()

@@ -82,7 +82,7 @@ fn turns_end_once(bench: &Bench, events: &[Event]) {
 }
 
 /// A14, C60, A06: `init` is the first event of a turn and `done` its last. Each step begins once and ends once, in
-/// order, within its turn. A turn that fails has an `error` event first.
+/// order, within its turn. A turn that fails has an `error` event before its `done`.
 fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
     let (mut within, mut step, mut last, mut failed) = (false, None, 0, false);
     let forked = events.iter().rposition(|event| matches!(event, Event::Forked { .. }));

@@ -201,7 +201,7 @@ fn wherever_it_is_told_the_turn_is_left_and_goes_on() {
     check::at_rest(&bench);
 }
 
-/// Checks the same as [`left`] for a session that was left before.
+/// Checks that the run left the session suspended and due at once, as [`left`] does, if the session was left before.
 fn left_again(bench: &Bench, run: Run<'_>) {
     assert_eq!(run.outcome().kind(), OutcomeKind::SuspendedUntil);
     assert_eq!((bench.status(), bench.is_due()), (SessionStatus::Suspended, true));

@@ -27,7 +27,7 @@ fn early(change: impl FnOnce(&mut AgentSpec)) -> Bench {
     })
 }
 
-/// Starts a run whose model has written these calls and still writes.
+/// Starts a run whose model has written these calls and is still writing.
 fn writing<'b>(bench: &'b Bench, tools: &[&str]) -> Run<'b> {
     bench.say("go");
     let mut run = bench.run();

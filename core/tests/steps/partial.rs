@@ -14,7 +14,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// Starts a run whose model has written some text and still writes.
+/// Starts a run whose model has written some text and is still writing.
 fn in_the_middle<'b>(bench: &'b Bench, said: &str) -> Run<'b> {
     bench.say("go");
     let mut run = bench.run();

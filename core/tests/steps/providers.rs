@@ -126,7 +126,8 @@ fn openai(view: &[Message]) -> Result<(), Refusal> {
     if owed.is_empty() { Ok(()) } else { Err(format!("tool_calls {owed:?} have no tool message")) }
 }
 
-/// Joins consecutive messages of the same side into turns. The model may not speak twice in a row.
+/// Joins consecutive messages of the user's side into turns. Refuses a conversation in which the model speaks twice
+/// in a row.
 fn turns(view: &[Message]) -> Result<Vec<(Side, Vec<Piece>)>, Refusal> {
     let mut turns: Vec<(Side, Vec<Piece>)> = Vec::new();
     for message in view {

@@ -1,7 +1,7 @@
 //! One run of a session, performed step by step as a test directs.
 //!
-//! Reads, writes and questions to the gate are performed as soon as they are asked for, unless the test holds them
-//! back. The test answers for the model and the tools, and moves the clock.
+//! Reads, writes, questions to the gate and stops of the model are performed as soon as they are asked for, unless
+//! the test holds them back. The test answers for the model and the tools, and moves the clock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -230,7 +230,8 @@ impl<'b> Run<'b> {
         (self.seen_by_model(&call), call)
     }
 
-    /// Completes the requested summary with this text. Returns the summarised messages; None if none was old enough.
+    /// Completes the requested summary with this text. Returns the summarised messages, or `None` if none was old
+    /// enough.
     pub(crate) fn summarise(&mut self, text: &str) -> Option<Vec<Message>> {
         self.summarise_until(text, StopReason::EndTurn)
     }
@@ -246,8 +247,8 @@ impl<'b> Run<'b> {
         found.then(|| old.into_iter().map(|(_, message)| message.as_ref().clone()).collect())
     }
 
-    /// Returns the old messages among those shown for a summary, and the summary of them with this text. The summary is
-    /// None if no message is old enough.
+    /// Returns the old messages among those shown for a summary, their summary with this text, and the next way to
+    /// show results shorter. The summary is `None` if no message is old enough.
     pub(crate) fn summary_of(
         &self,
         asked: &Action,
@@ -418,7 +419,7 @@ impl<'b> Run<'b> {
         self.comes_back(call, Ok(ToolOutput::text(text).into()));
     }
 
-    /// Ends a call with this text after `ms` milliseconds.
+    /// Ends a call with this text, and reports that it took `ms` milliseconds.
     pub(crate) fn returns_after(&mut self, call: &str, text: &str, ms: u64) {
         let reply = match self.come_back(call, Ok(ToolOutput::text(text).into())) {
             Reply::CallEnded { call, result, .. } => Reply::CallEnded { call, result, duration_ms: ms },
@@ -471,7 +472,7 @@ impl<'b> Run<'b> {
         self.try_renew().expect("the run owns the session")
     }
 
-    /// Renews the lease. None once the run's last commit is applied.
+    /// Renews the lease. Returns `None` if the run no longer owns the session.
     pub(crate) fn try_renew(&self) -> Option<Receipt> {
         match now(self.bench.store.renew_lease(self.steps.fence(), LEASE)).unwrap() {
             LeaseOutcome::Renewed(receipt) => Some(receipt),
@@ -479,7 +480,7 @@ impl<'b> Run<'b> {
         }
     }
 
-    /// Moves the clock to the instant at which the run wants to be woken.
+    /// Moves the clock to the instant at which the run wants to be woken, and wakes it.
     pub(crate) fn wait(&mut self) {
         let until = self.until.expect("the run waits for an instant");
         self.bench.clock.move_to(until);

@@ -18,7 +18,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, overloaded, text};
 
-/// Returns the states that the history of a session left, from the row after the first `after` rows on.
+/// Returns the state in which each history row of a session begins. Leaves out the first `after` rows.
 fn passed(bench: &Bench, after: usize) -> Vec<StateKind> {
     let events = check::events(bench).into_iter();
     let rows = events.filter_map(|event| match event {

@@ -29,7 +29,8 @@ fn glance(bench: &Bench) -> Glance {
     Glance::of(&bench.session(), &bench.machine(), Some(bench.agent.limits.max_steps))
 }
 
-/// Returns the kind of each run, from its record or else from its `RunStarted` event.
+/// Returns the kind of each run: from its record, else from its `RunStarted` event, else from the status in which it
+/// found the session.
 fn kinds(bench: &Bench) -> Vec<RunKind> {
     let events = check::events(bench);
     let told = |epoch| {

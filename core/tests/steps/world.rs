@@ -42,9 +42,9 @@ impl VirtualClock {
     }
 }
 
-/// The tools, each with its effect class and the resource that it touches. `edit` and `wipe` need approval, `ask` runs
-/// at the client, and `wipe` is dangerous. `serial` conflicts with every call. `pay` and `bill` conflict with each
-/// other.
+/// The tools, each with its effect class and the resource that it touches. `edit` and `wipe` need approval, `ask`
+/// runs at the client, and `wipe` is dangerous. `serial` conflicts with every call. `pay` and `bill` conflict with
+/// each other and with `peep`.
 const TOOLS: &[(&str, EffectClass, &str)] = &[
     ("look", EffectClass::ReadOnly, "shelf"),
     ("put", EffectClass::Idempotent, "k"),
@@ -143,7 +143,7 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
     }
 }
 
-/// Returns the terms of an approval, which the arguments contain.
+/// Returns the terms of an approval that the arguments contain, or the default terms.
 fn terms(arguments: &str) -> ApprovalTerms {
     let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
     arguments.get("terms").map(|terms| serde_json::from_value(terms.clone()).unwrap()).unwrap_or_default()

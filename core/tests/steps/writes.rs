@@ -52,7 +52,7 @@ fn count(bench: &Bench) -> usize {
     bench.writes.borrow().len()
 }
 
-/// Starts a run whose model is called for the first time. Returns the number of writes so far.
+/// Starts a run in which the model is called for the first time. Also returns the number of writes so far.
 fn asked(bench: &Bench) -> (Run<'_>, usize) {
     bench.say("go");
     let run = bench.run();

@@ -69,7 +69,8 @@ impl CallsHandler<'_> {
         });
     }
 
-    /// Moves one call whose instant has come. Answers must be taken before.
+    /// Moves one call whose timer, deadline or escalation is due, or whose retry a signal hurries. Returns false if
+    /// there is none. Answers must be taken before.
     pub(crate) fn take_expiry(&mut self) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
@@ -136,7 +137,8 @@ impl CallsHandler<'_> {
         true
     }
 
-    /// Keeps a result from outside. A result that is too large becomes an error.
+    /// Keeps a result that comes from outside the engine. A result that is larger than the agent allows becomes an
+    /// error.
     pub(crate) fn keep_bounded(&mut self, call: &Call, status: ResultStatus, content: String) {
         let most = self.cx.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
         self.keep_within(call, status, content, most);
@@ -176,7 +178,7 @@ impl Mind {
         self.step.edited.get(&call.id).filter(|_| by_a_person).cloned()
     }
 
-    /// Keeps the only result of a call until its step ends. Later results of the call are ignored.
+    /// Keeps the first result of a call until its step ends. Later results of the call are ignored.
     pub(crate) fn keep_result(&mut self, mut result: ToolResult) {
         let call = result.call.clone();
         if self.step.ended.contains_key(&call) {
@@ -193,7 +195,8 @@ impl Mind {
         }
     }
 
-    /// Returns true if a call that could have acted ends without having run: a hook answered it, or it expired.
+    /// Returns true if a call that could have acted ends without having run, for example because a hook answered it
+    /// or because it expired.
     fn never_ran(&self, call: &CallId) -> bool {
         let call = self.machine.state.batch().and_then(|batch| batch.call(call));
         call.is_some_and(|call| {

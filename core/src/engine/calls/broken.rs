@@ -14,7 +14,7 @@ use crate::words::history::CallInput;
 use crate::words::message::ResultStatus;
 use crate::words::tool::EffectClass;
 
-/// The reason why a call gave no result.
+/// A call that could not be run or gave no result.
 #[derive(Debug, Clone)]
 pub(crate) struct NotRun {
     /// The reason as a text.
@@ -58,7 +58,7 @@ impl CallsHandler<'_> {
         CallInput::Returned { ok: false, stop: false, broken: true }
     }
 
-    /// Handles a call that was let through, but whose tool the agent no longer has. The call is not sent.
+    /// Handles a call that was allowed, but whose tool the agent no longer has. The call is not sent.
     pub(crate) fn gone(&mut self, call: &Call) -> CallInput {
         let why = format!("there is no tool {} any more", call.tool);
         if call.may_have_acted() {

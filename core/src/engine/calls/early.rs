@@ -1,10 +1,10 @@
 //! Reads that begin while the model is still writing the answer that asks for them (requirements A40, A41).
 //!
 //! Calls begin early in the order of the answer, from its first call on. Each must be certain to change nothing and
-//! to run as it stands. The first call that is not ends this: neither it nor any later call begins early. So no
-//! read overtakes a call that may change the data that it reads. Only the memory of the run knows of early calls:
-//! the machine does not, and nothing is drafted. Once the answer is taken, its calls pass the gate and are sent
-//! like any others, and the runtime already has the results of those that it began.
+//! to run as it is written. The first call that is not certain ends this: neither it nor any later call begins early.
+//! So no read overtakes a call that may change the data that it reads. Early calls exist only in the memory of the
+//! run: the machine does not record them, and nothing is drafted. Once the answer is taken, its calls pass the gate
+//! and are sent like any others. The runtime then uses the results of those that began early.
 
 use std::collections::VecDeque;
 
@@ -109,7 +109,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Returns the call if it is certain, as far as the core can tell, to change nothing and to run as it stands.
+    /// Returns the call if it is certain, as far as the core can tell, to change nothing and to run as it is written.
     fn may_begin(&self, index: usize, tool: &str, arguments: String) -> Option<CallOut> {
         let begins = !self.cx.run.is_sync() && !self.cx.end.starts_nothing();
         let agent = self.cx.run.agent.clone().filter(|agent| agent.early_reads && begins)?;
@@ -151,7 +151,7 @@ impl CallsHandler<'_> {
         self.cx.output.irrevocable = true;
     }
 
-    /// Drops early calls that will not run as they stood, for example because the answer did not come or has other
+    /// Drops early calls that will not run in this form, for example because the answer did not come or has other
     /// calls.
     pub(crate) fn drop_early(&mut self) {
         if self.cx.out.early.of.is_some_and(|of| self.cx.out.model == ModelOut::Answering(of)) {

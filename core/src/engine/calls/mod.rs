@@ -195,7 +195,8 @@ impl Run {
         format!("{}.{id}.{}", self.fence.incarnation, &bytes[..16])
     }
 
-    /// Returns the largest output of a deferred result. It is limited because it is kept in the state.
+    /// Returns the largest size of a deferred result, in bytes. It is limited because the result is kept in the
+    /// state.
     fn deferred_bytes_max(&self) -> usize {
         let limit = self.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
         limit.min(DEFERRED_OUTPUT_BYTES_MAX)

@@ -99,7 +99,7 @@ pub(crate) fn cancelled(reason: CancelReason) -> String {
     format!("cancelled ({}): {why}", reason.as_str())
 }
 
-/// Returns the text for a call that was stopped alone.
+/// Returns the text for a call that was stopped while its turn goes on.
 pub(crate) fn stopped_alone() -> String {
     format!(
         "cancelled ({}): somebody stopped this call before it acted",

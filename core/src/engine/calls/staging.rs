@@ -9,8 +9,8 @@ use crate::words::message::Message;
 use crate::words::tool::EffectClass;
 
 impl Mind {
-    /// Returns true if a result should be staged while other calls of its step are out. Results of reads alone are
-    /// not, because reads can be run again.
+    /// Returns true if a result should be staged while other calls of its step are out. Results of read-only calls
+    /// alone need no staging, because these calls can be run again.
     pub(crate) fn has_unstaged(&self) -> bool {
         let Some(batch) = self.machine.state.batch() else { return false };
         batch.calls.iter().any(|call| {

@@ -1,4 +1,4 @@
-//! Begins background children, as a call or a request from outside asks.
+//! Begins background children when a call or a request from outside asks for them.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::results::result;
@@ -25,7 +25,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The sequence number of the request in the inbox.
+    /// Returns the sequence number of the request in the inbox.
     pub(crate) fn seq(&self) -> InboxSeq {
         self.item
     }
@@ -101,7 +101,7 @@ impl ChildrenHandler<'_> {
         Err(format!("not begun: {running} background children run, at most {BACKGROUND_MAX} may run at once"))
     }
 
-    /// Tells the model and the followers which children a call has begun in the background.
+    /// Tells the model and the followers of the session which children a call has begun in the background.
     pub(super) fn tell_of_background(&mut self, id: &CallId) {
         let Some(call) = self.cx.mind.call(id) else { return };
         let CallState::BlockedOnChild { pending, count, background: Some(terms), .. } = &call.state else {
@@ -227,7 +227,8 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Makes the session due at once if a request for a child waits, so that the next run carries it out.
+    /// Makes the session due at once if a request for a child waits, so that the next run carries it out. Changes
+    /// nothing if the session is aborted.
     pub(crate) fn left_due(&self, release: Release) -> Release {
         let waits = || self.cx.mind.inbox.items.iter().any(begins_child);
         match release {

@@ -134,7 +134,7 @@ impl ChildrenHandler<'_> {
     fn waited(&self, call: &Call) -> (Vec<Waited>, usize) {
         let children = &self.cx.mind.machine.background;
         let arguments = self.cx.mind.arguments_of(&call.id);
-        // The arguments were checked when the call was let through, but can no longer be read.
+        // The arguments were read when the call was allowed, but can no longer be read.
         let Ok(awaited) = serde_json::from_str::<Awaited>(&arguments) else { return (Vec::new(), 0) };
         let waited: Vec<Waited> = awaited.among(children).map(|child| self.with_ends(child)).collect();
         let all = waited.len();
@@ -147,8 +147,8 @@ impl ChildrenHandler<'_> {
         Waited { child: child.clone(), ends: ends.filter(|end| child.has_ended_with(&end.end)).collect() }
     }
 
-    /// Lets a call through. A call that writes to a background child gives that child one more task, and is refused if
-    /// the child is unknown or nothing is left to share.
+    /// Allows a call. A call that writes to a background child gives that child one more task, and is refused if the
+    /// child is unknown or nothing is left to share.
     pub(crate) fn let_through(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         let Some(agent) =
             self.cx.run.agent.clone().filter(|agent| agent.child_tool(&call.tool) == Some(ChildTool::Send))
@@ -180,8 +180,8 @@ impl ChildrenHandler<'_> {
 }
 
 impl Mind {
-    /// Drops the ends of background children that the session does not know any more: those of an earlier life, and
-    /// those that were stopped with the turn that began them.
+    /// Drops the ends of background children that the session does not know any more: those of an earlier incarnation
+    /// of the session, and those that were stopped with the turn that began them.
     pub(crate) fn drop_forgotten_ends(&mut self) {
         let machine = &self.machine;
         let begins = |end: &ChildEnd| {

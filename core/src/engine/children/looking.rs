@@ -1,10 +1,10 @@
 //! Looks for children that have vanished, because they would never answer. Asks agents of other programs for outcomes,
 //! because an outcome may have been lost on its way.
 //!
-//! Time is divided into hours. They begin at a different minute for each session. A session that waits for children, or
-//! that rests while its background children run, wants a worker at the beginning of each hour. The first run in an hour
-//! looks for the children, whatever woke it. A run that takes over from a dead run also looks, because that run may
-//! have died while it looked. At rest, each run looks that begins later than an hour after the last turn.
+//! Time is divided into hours. They begin at a different minute for each session. A session that waits for children,
+//! or that rests while its background children run, wants a worker at the beginning of each hour. The first run in an
+//! hour looks for the children, whatever woke it. A run that takes over from a dead run also looks, because that run
+//! may have died while it looked. At rest, a run looks if an hour has begun since the last turn ended.
 //!
 //! A session that was handed over looks for its successor in the same way, until the successor rests, if somebody waits
 //! for the outcome. A session with an alarm is not purged. A session at rest is therefore kept while its background
@@ -13,7 +13,7 @@
 //! Agents of other programs are looked for at shorter intervals. The first interval is
 //! [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms). The interval grows with the time that the
 //! call has waited, because each look costs a run. An outcome is therefore late by at most the first interval or an
-//! eighth of the time waited, whichever is longer.
+//! eighth of the time waited, whichever is longer, but never by more than an hour.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -33,7 +33,8 @@ use crate::words::remote::LOOK_EVERY_MIN_MS;
 /// The longest time between two looks.
 const LOOK_EVERY: Duration = Duration::from_hours(1);
 
-/// The time between two looks at an agent elsewhere grows to at most the time waited so far, divided by this number.
+/// The divisor of the time waited so far. The time between two looks at an agent of another program grows up to the
+/// quotient.
 const LOOKS_IN_WAIT: u32 = 8;
 
 /// Returns true if a run that begins at `now` looks for the children. The run before it began at `before`.
@@ -77,7 +78,7 @@ fn next_look(fence: &Fence, every: Duration, at: Timestamp) -> Timestamp {
 
 impl ChildrenHandler<'_> {
     /// Looks for the children that have not answered, and for the successors, if this run must look. Returns false if
-    /// there is nothing to look for.
+    /// it need not, or if there is nothing to look for.
     pub(crate) fn look(&mut self) -> bool {
         if self.cx.end.starts_nothing() || self.cx.run.look != Look::Due {
             return false;
@@ -100,8 +101,8 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Returns the newest successor of a session at rest whose outcome somebody awaits. Returns `None` if there is none, or
-    /// if all such successors are known to rest.
+    /// Returns the newest successor of a session at rest whose outcome somebody awaits. Returns `None` if there is
+    /// none, or if all such successors are known to rest.
     fn successor(&self) -> Option<&PendingId> {
         let machine = &self.cx.mind.machine;
         let rests = matches!(machine.state, AgentState::Idle | AgentState::Done { .. });
@@ -154,7 +155,7 @@ impl ChildrenHandler<'_> {
         })
     }
 
-    /// Takes the reply to a look. The children that are gone have been answered for.
+    /// Takes the reply to a look. The runtime has answered in place of the children that are gone.
     pub(crate) fn on_found(&mut self, id: ActionId, successors_rest: bool) {
         if let Some((_, newest)) = self.cx.out.looking.take_if(|(looking, _)| *looking == id) {
             self.cx.run.look = Look::Done { resting: newest.filter(|_| successors_rest) };

@@ -1,9 +1,10 @@
 //! Begins the child sessions that answer a call, takes their outcomes, and stops children that no call waits for any
 //! more.
 //!
-//! None of this needs a transaction over two sessions. The pending call is durable before a child begins. A child can
-//! be created, stopped or answered for twice without harm. A run decides about a call by what is in its inbox, so the
-//! next run decides the same.
+//! None of this needs a transaction over two sessions. Before a child begins, the pending call that it answers is
+//! durable. A background child answers no pending call; before it begins, every decision so far is durable. A child
+//! can be created, stopped or answered for twice without harm. A run decides about a call by what is in its inbox, so
+//! the next run decides the same.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +45,8 @@ enum Over {
 }
 
 impl ChildrenHandler<'_> {
-    /// Opens the pending call that the children of `call` answer. Refuses a call whose children cannot be begun.
+    /// Lets a call begin children, and opens the pending call that they answer, unless they run in the background.
+    /// Refuses a call whose children cannot be begun.
     pub(crate) fn ask(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         let agent = self.cx.run.agent.clone()?;
         let arguments = self.cx.mind.arguments_of(&call.id);
@@ -85,9 +87,9 @@ impl ChildrenHandler<'_> {
         })
     }
 
-    /// Returns the part of what is left to this session that each of `count` children of a call may use. The calls of a
-    /// step share tokens and cost equally; if the children work in the background, the session itself keeps a share.
-    /// Steps are not divided.
+    /// Returns the part of the remaining limits of this session that each of `count` children of a call may use. The
+    /// calls of a step that begin children share tokens and cost equally; if the children work in the background, the
+    /// session itself keeps a share. Steps are not divided.
     pub(super) fn allowance(&self, count: u32, in_background: bool) -> Allowance {
         let machine = &self.cx.mind.machine;
         let Some(agent) = self.cx.run.agent.as_deref() else { return Allowance::default() };
@@ -144,7 +146,7 @@ impl ChildrenHandler<'_> {
                 self.cx.output.push(Action::StartChildren { id, plan: Box::new(plan) });
                 self.cx.output.irrevocable = true;
             }
-            // The arguments were read when the call was let through, but they or the sub-agent are gone now.
+            // The arguments were read when the call was allowed, but they or the sub-agent are gone now.
             None => {
                 let told = "not begun: its sub-agent is not there any more";
                 self.cx.mind.keep_result(result(&call, ResultStatus::Error, told, None));
@@ -178,7 +180,7 @@ impl ChildrenHandler<'_> {
         })
     }
 
-    /// Takes the reply that every child of a call exists, or has answered that it does not.
+    /// Takes the reply that every child of a call exists, or that an error was delivered in place of its outcome.
     pub(crate) fn on_started(&mut self, id: ActionId) {
         if self.began_outside(id) {
             return;
@@ -247,7 +249,7 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Returns why a call no longer waits for its children. None while it waits.
+    /// Returns the reason why a call no longer waits for its children. Returns `None` while it waits.
     fn over(&self, call: &Call) -> Option<Over> {
         let CallState::BlockedOnChild { deadline, needed, started, .. } = &call.state else { return None };
         let mut answers = 0_u32;

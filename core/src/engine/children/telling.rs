@@ -1,5 +1,6 @@
-//! Tells other sessions of the end of a turn: stops the children, and sends the outcome to the sessions that wait for
-//! it. The messages to send are durable before the first is sent. The surroundings of the session are freed afterwards.
+//! Tells other sessions of the end of a turn: stops the children, creates the session that takes over, and sends the
+//! outcome to the sessions that wait for it. The messages to send are durable before the first is sent. The
+//! surroundings of the session are freed afterwards.
 
 use crate::engine::action::{Action, ActionId, Outcome};
 use crate::engine::children::ChildrenHandler;
@@ -31,7 +32,7 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Tells other sessions of the end of the turn.
+    /// Asks the runtime to tell other sessions of the end of the turn.
     pub(crate) fn tell(&mut self) {
         let AgentState::TearingDown { ending, left } = &self.cx.mind.machine.state else { return };
         let turn = &self.cx.mind.machine.turn;

@@ -11,8 +11,8 @@ use crate::words::history::Shorter;
 use crate::words::ids::MessageSeq;
 use crate::words::message::Message;
 
-/// The number of times that a provider may refuse one step as too long. Each time something more is shortened.
-/// After that, the turn ends.
+/// The number of times that a model may refuse one step as too long. Each time something more is shortened. After
+/// that, the turn ends.
 pub const REFUSALS_MAX: u32 = 6;
 
 /// The number of characters that stay of a result that is shown in part. Results are shown in part after a provider
@@ -30,8 +30,8 @@ const DETAIL_CHARS: usize = 1_000;
 /// before one of the newest `kept_turns` steps. If `asked`, it also lies there if nothing is older than the user
 /// messages. The cut never lies between a call and its result.
 ///
-/// `refused` is the number of times that a provider refused the step as too long. After one refusal, at most half
-/// of the messages stay; after a second one, at most the newest turn or its newest step.
+/// `refused` is the number of times that a provider refused the step as too long. After one refusal, the messages
+/// that stay have at most half of all tokens; after a second one, at most the newest turn or its newest step stays.
 pub fn cut(
     shown: &[(MessageSeq, Arc<Message>)],
     rules: &Compaction,
@@ -71,8 +71,8 @@ pub fn cut(
     let steps = newest(&all_steps);
     let fits = |at: &&usize| from.get(**at).is_some_and(|tokens| *tokens <= room);
     let at = match said.iter().find(fits) {
-        // The oldest turn that is kept fits, and nothing is older.
         Some(at) if *at > oldest => *at,
+        // The oldest turn that is kept fits, and nothing is older.
         Some(_) if !asked || all_steps.len() <= kept => return None,
         Some(_) | None => *steps.iter().find(fits).or(steps.last().max(said.last()))?,
     };

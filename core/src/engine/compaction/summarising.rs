@@ -31,7 +31,8 @@ impl Mind {
         self.machine.view.tokens.saturating_add(self.transcript.grown)
     }
 
-    /// Returns the place up to which results are shown as cleared, once the results of a step have these places.
+    /// Returns the place up to which results are to be cleared, or `None` if none are. `of_step` are the places of
+    /// the results of the step that has ended, if any.
     pub(crate) fn clears(&self, rules: &Compaction, of_step: Option<MessageRange>) -> Option<MessageSeq> {
         let of_step = of_step.into_iter().flat_map(|range| (range.from.0..=range.to.0).map(MessageSeq));
         let results: Vec<MessageSeq> = self.machine.view.results.iter().copied().chain(of_step).collect();
@@ -47,7 +48,7 @@ impl Run {
 }
 
 impl CompactionHandler<'_> {
-    /// Requests the summary, unless it was requested already.
+    /// Requests the summary, unless it was requested already. Returns false, because the reply must come first.
     pub(crate) fn ask(&mut self) -> bool {
         if self.cx.out.model.is_summarising() {
             return false;

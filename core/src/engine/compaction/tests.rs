@@ -45,7 +45,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
     (1..).map(MessageSeq).zip(messages.into_iter().map(Arc::new)).collect()
 }
 
-/// Rules that leave room for about `tokens` tokens after the cut.
+/// Returns rules that leave room for about `tokens` tokens after the cut.
 fn rules(tokens: u64) -> Compaction {
     Compaction { context_tokens: tokens * 2, threshold_percent: 100, kept_turns: 2, ..Compaction::default() }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Out {
     pub(crate) early: Early,
     /// The calls whose children are being created or stopped.
     pub(crate) children: BTreeMap<CallId, ActionId>,
-    /// The calls whose children were stopped and may still answer.
+    /// The calls whose children were stopped. These children may still answer.
     pub(crate) childless: BTreeSet<CallId>,
     pub(crate) outside: OutsideOut,
     /// The action that looks for children and successors, and the newest successor that it looks for.
@@ -134,10 +134,10 @@ pub(crate) enum SurroundingsOut {
     Freeing(ActionId),
 }
 
-/// The state of the run's knowledge of the inbox.
+/// The state of reading the inbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Everything that is known to have come was read.
+    /// Everything that is known to have arrived was read.
     #[default]
     Read,
     /// New items or an interrupt must be read.
@@ -145,7 +145,7 @@ pub(crate) enum News {
     /// The inbox is being read.
     Reading {
         id: ActionId,
-        /// True if more has come since the read began.
+        /// True if more items or an interrupt arrived after the read began.
         stale: bool,
         /// True if no decision is made before the answer comes.
         awaited: bool,

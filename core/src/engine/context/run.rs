@@ -1,4 +1,4 @@
-//! The fixed data of this run: its claim, and facts from the runtime.
+//! The data of this run: its claim, and facts from the runtime.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct Run {
     pub(crate) marks: Vec<CallId>,
     /// True if the machine has received the claim.
     pub(crate) begun: bool,
-    /// When the run looks for the children of the session.
+    /// The state of the look for the children of the session.
     pub(crate) look: Look,
     /// True if the run ends the turn of another run, under the claim of that run.
     pub(crate) stands_in: bool,
@@ -38,14 +38,14 @@ pub(crate) struct Run {
     pub(crate) doom: Option<ErrorInfo>,
 }
 
-/// Whether a run looks for the children of its session, and for the sessions that took over from it.
+/// The state of a run's look for the children of its session, and for the sessions that took over from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// It is not time.
+    /// The run does not look.
     NotDue,
-    /// It looks as soon as there is nothing else to do.
+    /// The run looks as soon as it has nothing else to do.
     Due,
-    /// It has looked.
+    /// The run has looked.
     Done {
         /// The newest successor, if all successors rest.
         resting: Option<PendingId>,

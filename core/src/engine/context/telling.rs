@@ -34,7 +34,8 @@ impl Mind {
     pub(crate) fn told_of_move(&self, before: &Machine) -> Vec<Event> {
         let after = &self.machine.state;
         let (was, is) = (before.state.open_step(), after.open_step());
-        // The outcome is fixed by a single move of an open turn, so it is reported once.
+        // An error is reported when a move of an open turn fixes the outcome. A handoff that fails afterwards is
+        // reported only by the end of the turn.
         let fixed = after.ending().filter(|_| before.turn.open && before.state.ending().is_none());
         let error = fixed.and_then(|ending| ending.error.clone());
         let changed = was != is;

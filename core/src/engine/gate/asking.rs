@@ -169,7 +169,7 @@ impl GateHandler<'_> {
     }
 }
 
-/// Returns the number of people who must still approve.
+/// Returns the number of people who must still approve; at least 1.
 fn missing(panel: Option<&Panel>) -> u32 {
     panel.map_or(1, |panel| panel.missing().max(1))
 }

@@ -146,8 +146,8 @@ impl Mind {
         }
     }
 
-    /// Returns the reason why an approval for the rest of the session applies only to this call, or `None` if it
-    /// applies to all.
+    /// Returns the reason why an approval for the rest of the session applies only to this call, or `None` if it also
+    /// applies to later calls.
     fn not_for_good(&self, call: &Call, decision: &Decision) -> Option<String> {
         if call.panel.as_deref().is_some_and(|panel| !panel.terms.is_anyone()) {
             return Some("approved this once: who must approve is laid down for each call".to_owned());

@@ -34,8 +34,8 @@ pub(crate) struct GateHandler<'a> {
 }
 
 impl GateHandler<'_> {
-    /// Asks the gate about these calls. A call of a tool that does not exist, or is withheld, is refused without
-    /// asking.
+    /// Asks the gate about these calls. A call is refused without asking if its tool does not exist, is withheld, is
+    /// left out by the mode, or is for people alone.
     pub(crate) fn consult(&mut self, calls: &[CallId]) {
         let Some(agent) = self.cx.run.agent.clone() else { return };
         let mut questions = Vec::new();
@@ -186,7 +186,7 @@ impl GateHandler<'_> {
         self.deny(call, &format!("denied: the gate is unavailable: {detail}"), denial)
     }
 
-    /// Takes the value that the turn must return. Only the first value of a step counts.
+    /// Takes the value that the turn must return. Only the first valid value of a step counts.
     fn take_output(&mut self, call: &Call) -> Option<CallInput> {
         let given = self.cx.mind.machine.state.batch().and_then(|batch| batch.output);
         if let Some(OutputCheck::Fits(_)) = given {

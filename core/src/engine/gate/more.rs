@@ -18,7 +18,7 @@ fn plural(count: u32) -> &'static str {
 }
 
 impl Context {
-    /// Adds a notice to the transcript that says why the turn ends.
+    /// Adds a notice to the transcript that the turn ends at its step limit.
     pub(crate) fn tell_of_max(&mut self) {
         let steps = self.mind.machine.turn.steps;
         self.append(Message::Notice(Notice::new(format!("stopped after {steps} step{}", plural(steps)))));

@@ -98,7 +98,8 @@ impl InboxHandler<'_> {
         moved
     }
 
-    /// Refuses a call that waits for a person's decision, because a message came instead (U07).
+    /// Refuses a call that waits for a person's decision because a message came instead, if the agent is set so
+    /// (U07). Returns false if nothing was refused.
     pub(crate) fn deny_by_message(&mut self) -> bool {
         let denies = self
             .cx
@@ -224,7 +225,8 @@ impl InboxHandler<'_> {
 }
 
 impl Mind {
-    /// Drops messages that were withdrawn before they were taken (U08).
+    /// Drops messages that were withdrawn before they were taken (U08), and the ends of children that the session
+    /// does not know any more.
     pub(crate) fn settle_inbox(&mut self) {
         if self.inbox.items.iter().any(|item| matches!(item.kind, ItemKind::Signal { .. })) {
             let settled = mailbox::settle(std::mem::take(&mut self.inbox.items));

@@ -41,9 +41,9 @@ impl Mind {
 }
 
 impl InboxHandler<'_> {
-    /// Drops the items that no step needs: signals, and answers to calls that are no longer pending. Applies
-    /// waiting modes first, so it is used only where a mode may change: at rest, at the start of a turn, and in
-    /// steering.
+    /// Drops the items that no step needs: answers to calls that are no longer pending, and signals, unless they ask
+    /// for a child or replace a waiting message. Applies waiting modes first, so it is used only where a mode may
+    /// change: at rest, at the start of a turn, and in steering.
     pub(crate) fn consume_rest(&mut self) {
         self.take_modes_before(InboxSeq(u64::MAX));
         let batch = self.cx.mind.machine.state.batch();

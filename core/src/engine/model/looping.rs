@@ -21,7 +21,7 @@ fn page(rules: &LoopDetection) -> u64 {
     2 * looping::window(rules) as u64
 }
 
-/// The most messages that are read in total.
+/// The number of messages after which no further page is read.
 const READ_MAX: usize = 4096;
 
 /// The newest messages before the claim, as far as they were needed.

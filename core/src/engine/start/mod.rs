@@ -27,7 +27,7 @@ use crate::words::ids::{CallId, MessageSeq};
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 
-/// The purpose of a claim.
+/// The purpose of a run.
 enum Purpose {
     /// Do all work that is due.
     Run,
@@ -41,18 +41,25 @@ impl StepIterator {
     /// Begins the run that `claim` started. Fresh, resumed and recovered runs all begin here.
     ///
     /// # Errors
-    /// The state was written by a newer version, or cannot be read.
+    /// The state was written by a newer version, the state or a staged result cannot be read, or the machine's table
+    /// is faulty.
     pub fn start(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, Some(agent), facts, Purpose::Run)
     }
 
     /// Begins a run of a session that a caller asked to go on. The record of the run says so.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
     pub fn resume(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, Some(agent), facts, Purpose::Resume)
     }
 
     /// Ends the turn of a session whose run could not go on, with `error`. The turn ends as after the death of that
     /// run, and nothing else is done.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
     pub fn fail(
         claim: Claim,
         agent: Arc<AgentSpec>,
@@ -62,8 +69,10 @@ impl StepIterator {
         Self::open(claim, Some(agent), facts, Purpose::Fail(error))
     }
 
-    /// Ends a session for which an interrupt waits, without its agent. Gives the claim back if there is no
-    /// interrupt.
+    /// Ends a session for which an interrupt waits, without its agent. Gives the claim back if there is no interrupt.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
     pub fn end(claim: Claim, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, None, facts, Purpose::Run)
     }

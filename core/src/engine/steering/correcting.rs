@@ -6,7 +6,8 @@ use crate::engine::steering::SteeringHandler;
 use crate::words::message::{Message, Notice, UserMessage};
 
 impl SteeringHandler<'_> {
-    /// Returns the corrections that count: all of them, unless the turn has reached its limit of corrections.
+    /// Returns the corrections that count: all that have a text. If the turn has reached its limit of corrections,
+    /// none counts, and a notice reports each one that is dropped.
     pub(crate) fn corrections_that_count(&mut self, corrections: Vec<Correction>) -> Vec<Correction> {
         let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.limits.corrections_max);
         let before = self.cx.mind.machine.turn.corrections;

@@ -24,7 +24,8 @@ impl SteeringHandler<'_> {
         self.cx.run.is_hooked(HookPoint::AfterStep) && from != SteeringFrom::Resumed && !heard
     }
 
-    /// Returns the answers of the hooks to the step that was just made. Returns `None` while they are being asked.
+    /// Returns the answers of the hooks to the step that was just made. Asks the hooks if they were not asked yet,
+    /// and returns `None` until they have answered.
     pub(crate) fn hear_of_step(&mut self, from: SteeringFrom) -> Option<(Option<HookStop>, Vec<Correction>)> {
         if !self.cx.run.is_hooked(HookPoint::AfterStep) || from == SteeringFrom::Resumed {
             return Some((None, Vec::new()));

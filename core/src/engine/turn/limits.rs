@@ -1,5 +1,5 @@
-//! Ends a turn before its step is over: the turn has reached its time limit (requirement A22), or its circuit is
-//! open (C49).
+//! Ends a turn before its step is over: the turn has reached its time limit (requirement A22) or the deadline that
+//! its parent set, or its circuit is open (C49).
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::words::ending::{DoneReason, Ending};
 use crate::words::history::Input;
 
 impl TurnHandler<'_> {
-    /// Ends the turn if it has reached its time limit or its circuit is open. Returns false if it goes on.
+    /// Ends the turn if it has reached its time limit or the deadline of its parent, or if its circuit is open.
+    /// Returns false if it goes on.
     pub(crate) fn cut_short(&mut self) -> bool {
         if let Some(broken) = self.opened() {
             self.cx.mind.draft.decided = true;

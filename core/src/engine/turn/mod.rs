@@ -70,7 +70,8 @@ impl TurnHandler<'_> {
         self.cx.end.leave(outcome, Release::To { status, deadline, wake_on: 0 });
     }
 
-    /// Handles a session at rest: begins a turn, or finds nothing to do.
+    /// Handles a session at rest: begins a summary or a turn, carries out a stop, or leaves the session. Returns
+    /// false if a reply must come first.
     fn at_rest(&mut self) -> bool {
         let begins = self.cx.mind.what_begins();
         let aborts = self
@@ -80,7 +81,6 @@ impl TurnHandler<'_> {
             .interrupt
             .as_ref()
             .is_some_and(|interrupt| interrupt.kind == InterruptKind::Abort);
-        // A requested summary is made before a turn begins, so that the turn does not drop it.
         let stops = self.cx.mind.inbox.interrupt.is_some() && !self.cx.mind.inbox.interrupt_told;
         // A draining run leaves the work to another run.
         if !stops && self.cx.end.draining.is_some() {
@@ -91,6 +91,7 @@ impl TurnHandler<'_> {
             }
             return true;
         }
+        // A requested summary is made before a turn begins, so that the turn does not drop it.
         if !stops && self.cx.run.agent.is_some() && self.begin_compaction() {
             return true;
         }
@@ -116,7 +117,7 @@ impl TurnHandler<'_> {
         } else {
             match begins {
                 Some(request) => self.begin_turn(request),
-                // Those that are gone may have left a message.
+                // The look may bring a message in place of a child that is gone.
                 None if self.cx.children().look() => return false,
                 None => self.come_to_rest(),
             }
@@ -136,8 +137,8 @@ impl TurnHandler<'_> {
         self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline, wake_on: 0 });
     }
 
-    /// Gives the claim back, because the work needs the agent. The inbox stays unread, and the session stays due if
-    /// it was.
+    /// Gives the claim back, because this run lacks the agent, or leaves the work to another run. The inbox stays
+    /// unread, and the session stays due if it was.
     pub(crate) fn pass_on(&mut self) {
         let wakes = |item: &StoredItem| match &item.kind {
             ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {

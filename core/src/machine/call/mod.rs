@@ -30,23 +30,24 @@ pub struct Call {
     /// The effect class of the tool. It is stored here so that a session can be ended without its agent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub effect: EffectClass,
-    /// True if the tool is dangerous, so that the call is never started again automatically.
+    /// True if the tool is dangerous. Such a call is never sent again automatically. If the run dies before it starts
+    /// the call, recovery cancels it, unless it is parked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
     /// The party that runs the call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub runs_on: RunsOn,
-    /// The message that holds the arguments: the model's, the decision that edited them, or the notice of the
-    /// hook that rewrote them.
+    /// The message that holds the arguments: that of the model, the decision that edited them, the notice of the hook
+    /// that rewrote them, or the notice of a request for more steps.
     pub arguments: MessageSeq,
     /// The resources that the call touches; serial until the gate has looked at it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub profile: ResourceProfile,
-    /// The number of times that an answer was requested. It is part of the pending id, so that each request has its
-    /// own.
+    /// The number of times that an answer was requested. It is part of the pending id, so that each request has an id
+    /// of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub round: u32,
-    /// The digest of the arguments that a person approved.
+    /// The digest of the arguments that may run, because a person approved them or their deadline passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<Digest>,
     /// The people who decide on the call, if the policy names them or requires several approvals. Kept until the
@@ -68,12 +69,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns true if the call was sent before and may have had an effect.
+    /// Returns true if the call may have been sent before and is not read-only.
     pub(crate) fn may_have_acted(&self) -> bool {
         self.sent_before && self.effect != EffectClass::ReadOnly
     }
 
-    /// Returns the end of the call if it is not sent any more.
+    /// Returns the state in which the call ends if it is not sent any more: in doubt if it may have acted, otherwise
+    /// cancelled for this reason.
     pub(crate) fn ended_unsent(&self, reason: CancelReason) -> CallState {
         if self.may_have_acted() { CallState::InDoubt } else { CallState::Cancelled { reason } }
     }
@@ -90,7 +92,10 @@ impl Call {
         self.state.wakes_at().into_iter().chain(escalates).min()
     }
 
-    /// Applies an allowed input. Returns true if the call moved.
+    /// Applies an input. Returns true if the call moved, and false if it was there already.
+    ///
+    /// # Errors
+    /// Returns [`NotAllowed`] if the call does not take the input in its state. The call is then unchanged.
     pub fn apply(&mut self, input: &CallInput) -> Result<bool, NotAllowed> {
         match self.state.after(input) {
             CallMove::AlreadyThere => Ok(false),

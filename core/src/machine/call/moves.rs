@@ -6,16 +6,16 @@ use crate::words::history::CallInput;
 /// The result of an input to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallMove {
-    /// The call is in another state now.
+    /// The call moves to this state. It is the same state if only other data of the call changes.
     Moved(CallState),
-    /// The call was in that state already.
+    /// The input changes nothing: the call is in the resulting state already, or has ended.
     AlreadyThere,
     /// The call does not take this input in its state.
     NotAllowed,
 }
 
 impl CallState {
-    /// Returns the state that follows from `input`. Performs nothing.
+    /// Returns the move that follows from `input`. Performs nothing.
     pub fn after(&self, input: &CallInput) -> CallMove {
         use CallInput as I;
         use CallState as S;

@@ -33,7 +33,8 @@ pub enum CallState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
-    /// Children are to begin, or have begun. Once they have begun, the call is parked until they return outcomes.
+    /// Children are to begin, or have begun. Once they have begun, the call is parked until they return outcomes. If
+    /// they run in the background, it is done instead.
     BlockedOnChild {
         /// The id of the pending call.
         pending: PendingId,
@@ -54,7 +55,7 @@ pub enum CallState {
         /// The remote agent that does the tasks. `None`: the children run in this store.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote: Option<Box<Remote>>,
-        /// When the call was let through, if they work elsewhere.
+        /// The instant at which the gate allowed the call. Set if a remote agent does the tasks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
     },
@@ -87,11 +88,11 @@ pub enum CallState {
     CleaningUp,
     /// End: the call succeeded.
     Done,
-    /// End: the call failed, was refused by the policy, or was not answered in time.
+    /// End: the call failed, was refused before it ran, or was not answered in time.
     Error,
     /// End: a person refused the call.
     RejectedByUser,
-    /// End: the call was stopped before it acted.
+    /// End: the call was stopped. It had not acted, unless it had returned a result that was due later.
     Cancelled {
         /// The reason.
         reason: CancelReason,
@@ -183,8 +184,7 @@ impl CallState {
         }
     }
 
-    /// Returns true if the call waits for an answer from outside, or for a timer. Its children may not have begun
-    /// yet.
+    /// Returns true if the call [is parked](Self::is_parked), or if its children are about to begin.
     pub(crate) fn is_blocked(&self) -> bool {
         self.is_parked() || matches!(self, Self::BlockedOnChild { .. })
     }

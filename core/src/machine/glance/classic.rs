@@ -8,15 +8,15 @@ use super::super::{AgentState, DoneReason, SteeringFrom};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Classic {
-    /// At rest.
+    /// At rest, or stopped from outside.
     Idle,
-    /// The model is asked.
+    /// The model is asked, or the next request is being prepared.
     Thinking,
     /// Calls run, or wait.
     Acting,
     /// The results of the calls are checked.
     Observing,
-    /// The agent has finished, and the turn is about to end.
+    /// The model has answered without calls, or the turn is ending without an error or a stop from outside.
     Responding,
     /// A model call failed and is retried, or the turn ended with an error.
     Error,

@@ -10,9 +10,10 @@ use super::super::{AgentState, DoneReason, Machine, StopCause};
 pub enum Inference {
     /// The model is not asked: the session rests, or calls run or wait.
     Idle,
-    /// The model answers, or is about to be asked.
+    /// The model answers or is about to be asked, old messages are summarised, or the turn decides how to go on or
+    /// ends.
     Running,
-    /// The turn was stopped.
+    /// The turn was stopped from outside.
     Cancelled,
 }
 

@@ -11,7 +11,8 @@ use crate::words::ids::MessageSeq;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Interaction {
-    /// No action yet: a handoff is being prepared, and the extract of the old conversation does not exist yet.
+    /// No action yet: a handoff is being prepared. Either the extract of the old conversation does not exist yet, or
+    /// a tool is handing the session over to another agent.
     Handoff,
     /// No action, except to stop the turn, or to resume it after a stop.
     Nothing,
@@ -21,7 +22,7 @@ pub enum Interaction {
     UserMessageReply,
     /// Decide on a call.
     UserToolApproval,
-    /// Wait for calls that run.
+    /// Wait for calls that are in progress. None of them needs a decision.
     ToolRunning,
 }
 
@@ -50,8 +51,8 @@ pub struct OpenCalls {
 }
 
 impl LastSaid {
-    /// Returns the end of the transcript of `session`, which has this machine. Messages that wait in the inbox
-    /// count as part of the transcript.
+    /// Returns the state of the end of the transcript of `session`, whose machine is `machine`. Messages that wait in
+    /// the inbox count as part of the transcript.
     pub fn in_session(session: &Session, machine: &Machine) -> Self {
         let rests = matches!(machine.state.kind(), StateKind::Idle | StateKind::Done);
         if let Some(batch) = machine.state.batch() {
@@ -78,11 +79,11 @@ fn is_draft(machine: &Machine) -> bool {
 }
 
 impl Interaction {
-    /// Returns the action in the first row that applies:
+    /// Returns the action in the first row that applies. `handoff` is true while a handoff is being prepared.
     ///
     /// | | |
     /// |---|---|
-    /// | a handoff whose extract does not exist yet | `handoff` |
+    /// | a handoff is being prepared | `handoff` |
     /// | the model is at work, or was cancelled | `false` |
     /// | there is no message | `user-message-initial` |
     /// | the agent finished its answer | `user-message-reply` |

@@ -19,7 +19,8 @@ use crate::store::{Session, SessionStatus};
 use crate::words::error::ErrorInfo;
 use crate::words::ids::{CallId, StepNumber, TurnNumber};
 
-/// A short view of a session for people. It hides internals, and it is equal as long as nothing visible changed.
+/// A short view of a session for people. It hides internals. Two glances are equal if nothing visible has changed
+/// between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Glance {
@@ -39,9 +40,10 @@ pub struct Glance {
     pub turn: TurnNumber,
     /// The step that is open.
     pub step: Option<StepNumber>,
-    /// The number of model calls of the turn that finished.
+    /// The number of steps of the turn that the model has answered.
     pub steps: u32,
-    /// The most model calls that the turn may have, if known.
+    /// The most steps that the turn may have: the limit of the agent plus the granted steps. `None` if the limit is
+    /// unknown.
     pub max_steps: Option<u32>,
     /// The numbers of calls of the step that run and that wait.
     pub calls: CallCounts,
@@ -54,7 +56,8 @@ pub struct Glance {
 }
 
 impl Glance {
-    /// Builds the glance of a session and its machine. `max_steps` is the step limit of the agent.
+    /// Builds the glance of a session and its machine. `max_steps` is the most steps that the turn may have, if
+    /// known.
     pub fn of(session: &Session, machine: &Machine, max_steps: Option<u32>) -> Self {
         let state = &machine.state;
         let inference = match (session.status, Inference::of(machine)) {

@@ -8,7 +8,7 @@ use super::super::StateKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seven {
-    /// The next model request is being prepared, or waits for its retry.
+    /// The turn prepares its next model request, waits to repeat one, or decides whether to go on.
     Thinking,
     /// The model answers.
     Streaming,
@@ -20,7 +20,7 @@ pub enum Seven {
     Dispatching,
     /// Old messages are summarised.
     Compacting,
-    /// At rest, including before the first turn.
+    /// At rest, including before the first turn; or the turn is being torn down.
     Done,
 }
 
@@ -61,7 +61,7 @@ mod tests {
 
     use Seven::{Compacting, Confirming, Dispatching, Done, Executing, Streaming, Thinking};
 
-    /// The allowed moves. Steering, which follows calls that have ended, counts as thinking.
+    /// Moves that the sample turns must show. Steering, which follows calls that have ended, counts as thinking.
     const MOVES: [(Seven, Seven); 11] = [
         (Thinking, Streaming),
         (Streaming, Executing),

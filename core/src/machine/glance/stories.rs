@@ -56,7 +56,7 @@ fn returned() -> Vec<Input> {
     ]
 }
 
-/// Returns a turn in which a person approves the call.
+/// Returns the inputs of a call that a person approves and that then runs.
 fn approved() -> Vec<Input> {
     let needs_user = CallInput::NeedsUser {
         pending: PendingId::new("p.1").unwrap(),
@@ -75,7 +75,7 @@ fn approved() -> Vec<Input> {
     [CallInput::Asked, needs_user, approved].map(call).into_iter().chain(returned()).collect()
 }
 
-/// Returns a turn whose call is answered by children.
+/// Returns the inputs of a call that children answer.
 fn joined() -> Vec<Input> {
     let needs_children = CallInput::NeedsChildren {
         pending: PendingId::new("p.1").unwrap(),
@@ -122,7 +122,7 @@ fn failed(retry_at: Option<i64>) -> Input {
     }
 }
 
-/// Turns that pass through every state and end in every way.
+/// Returns turns that together pass through every state. They end by an answer, a tool, a stop or an error.
 pub(super) fn stories() -> Vec<Vec<Input>> {
     let message = || begins(TurnRequest::Message);
     let answer = || vec![asked(), answered(0)];

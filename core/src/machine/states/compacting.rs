@@ -28,7 +28,8 @@ pub(super) fn on(
     match input {
         Input::Compacted { summary, from, tokens, before, usage } => {
             machine.usage.add(*usage);
-            // The view before the first summary since the turn began, even at rest, so that an edit can restore it.
+            // Keeps the view before the first summary since the turn began, even at rest, so that an edit can restore
+            // it.
             if machine.turn.seen_before.is_none() {
                 let mut seen = machine.view.clone();
                 seen.tokens = seen.tokens.max(*before);

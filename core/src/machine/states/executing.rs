@@ -194,8 +194,8 @@ fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
     }
 }
 
-/// Applies a refusal to the other calls of the batch, as `then` says. Calls that are out or have children go on;
-/// the others may be cancelled.
+/// Applies a refusal to the other calls of the batch. Calls that are out or have children go on. The others end
+/// unsent, unless `then` says that they go on.
 fn leave_rest(batch: &mut Batch, then: OnDenial) {
     match then {
         OnDenial::GoOn => return,
@@ -232,8 +232,8 @@ fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
     }
 }
 
-/// Stops the batch: nothing starts any more. Calls that are out are told to stop; if `drains`, they may first
-/// return by themselves.
+/// Stops the batch: no call starts any more. Calls that were sent are told to stop; if `drains`, they may first
+/// return by themselves. Calls that are being prepared end unsent.
 fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -> Lead {
     let reason = ending.cancels_as();
     batch.stopping = Some(ending);
@@ -347,7 +347,7 @@ fn recover(batch: &mut Batch) {
     }
 }
 
-/// Gives up every call that is out.
+/// Gives up every call that is out: a read-only call ends cancelled, any other call ends in doubt.
 fn lose(batch: &mut Batch) {
     for call in batch.calls.iter_mut().filter(|call| call.state.is_out()) {
         call.state = match call.effect {

@@ -1,8 +1,8 @@
 //! One handler for each state.
 //!
-//! The [`table`] says which inputs a state takes; no other input reaches a handler. A handler covers only the
-//! inputs that have a meaning of their own in its state. Stops, errors, claims, forks and parking mean the same in
-//! every state of a turn; [`usual`] handles them.
+//! The [`table`] says which inputs a state takes; no other input reaches a handler. Stops, errors, claims, forks and
+//! parking mean the same in most states of a turn; [`usual`] handles them. A handler covers the inputs that have a
+//! meaning of their own in its state. Inputs about background children are handled in one place for all states.
 
 mod backing_off;
 mod children;
@@ -98,8 +98,8 @@ fn led(machine: &Machine, mut next: Machine, lead: Lead) -> Result<Transition, O
 }
 
 /// Handles the inputs that mean the same in every state of a turn, unless the state has its own rule. A stop, an
-/// error and the time limit end the turn. A claim starts the clock of the turn, and parking stops it. In a fork the
-/// turn ends as after a soft stop.
+/// error, the time limit and an open circuit end the turn. A claim starts the clock of the turn, and parking stops
+/// it. A message that is owed the outcome adds its address. In a fork the turn ends as after a soft stop.
 fn usual(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
         Input::Claimed { .. } => {
@@ -138,7 +138,7 @@ fn break_off(machine: &Machine, ending: Ending) -> Lead {
     with(state, effects)
 }
 
-/// Enters the teardown: the outcome is fixed from here on.
+/// Enters the teardown with this ending.
 fn end(machine: &Machine, ending: Ending) -> (AgentState, Vec<Effect>) {
     end_beside(machine, ending, Vec::new())
 }
@@ -164,7 +164,8 @@ fn end_beside(
     (AgentState::TearingDown { ending, left }, effects)
 }
 
-/// Returns the ending of a turn as a fork has it. The fork can go on even if its source was aborted.
+/// Returns the ending of a turn as a fork has it. The fork can go on even if its source was aborted, and it has no
+/// successor.
 fn in_fork(ending: &Ending) -> Ending {
     match ending.status() {
         SessionStatus::Aborted => Ending::stopped(InterruptKind::Soft),

@@ -1,5 +1,4 @@
-//! Steering: the only state that decides to go on or to stop. The rules are in
-//! [`steering`](super::super::steering).
+//! Steering: decides whether the turn goes on or ends. The rules are in [`steering`](super::super::steering).
 
 use super::super::{AgentState, Facts, Input, Machine, more};
 use super::{Lead, briefed, end, to, usual};

@@ -1,5 +1,6 @@
-//! TearingDown: the outcome is fixed, and the surroundings of the turn are freed. The outcome does not change any
-//! more. The turn can still be marked to be taken back once it has ended.
+//! TearingDown: other sessions are told of the end of the turn, and the surroundings of the turn are freed. The
+//! outcome changes only if the session could not be handed over: then the turn fails. The turn can still be marked to
+//! be taken back once it has ended.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, StopCause, Teardown};
 use super::{Lead, in_fork, same, to, usual, with};
@@ -72,7 +73,7 @@ pub(super) fn on(
     }
 }
 
-/// Returns true if a turn with this ending can still be marked to be taken back. Nothing follows an abort.
+/// Returns true if a turn with this ending can still be marked to be taken back. A turn that was aborted cannot.
 fn may_be_taken_back(ending: &Ending) -> bool {
     ending.status() != SessionStatus::Aborted && ending.cause != StopCause::Rollback
 }

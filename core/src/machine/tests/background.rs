@@ -21,7 +21,7 @@ pub(super) fn needs_children(background: Option<Terms>) -> CallInput {
     }
 }
 
-/// Children that begin in the background.
+/// Returns the state of a call that begins children in the background.
 pub(super) fn beginning() -> CallState {
     CallState::BlockedOnChild {
         pending: PendingId::of(Incarnation::derived([8; 16]), &CallId::new("call-0").unwrap(), 1).unwrap(),

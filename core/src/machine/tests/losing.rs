@@ -1,4 +1,5 @@
-//! Calls that were out when their turn failed or was forked: they may have acted, and their results say so.
+//! Calls that were out, or were sent before, when their turn failed or was forked: those that may have acted end in
+//! doubt.
 
 use super::*;
 

@@ -3,7 +3,8 @@
 use super::*;
 use crate::store::OutcomeKind;
 
-/// Every batch of up to three calls, each in one of the relevant states. It covers the whole precedence table.
+/// Checks every batch of up to three calls, each in one of the relevant states. Together they cover the whole
+/// precedence table.
 #[test]
 fn every_mix_of_states_is_classified_by_the_table() {
     let client = CallState::BlockedOnClient { pending: pending(), deadline: None };

@@ -453,7 +453,7 @@ impl<P: Place> Teller<P> {
         }
     }
 
-    /// Returns true if the store records that this call may be sent, as a successor of this run would see it.
+    /// Returns true if the store records that this call may be sent, as the next run would see it.
     async fn intent_is_durable(&self, call: &CallId) -> bool {
         let session = self.store.load_session(&self.key).await.unwrap().unwrap();
         if session.staged.starts.contains(call) {

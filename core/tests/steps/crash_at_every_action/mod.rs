@@ -1,10 +1,10 @@
 //! Crash at every action (INV-08, INV-11 to INV-15, INV-18, INV-20).
 //!
-//! One mixed scenario is first played to its end without a fault. Then, for every k, it is played in a fresh store. The
-//! run stops for good right after its k-th action was performed and before it gets the reply. Time passes until the
-//! lease is over, and other runs finish the work. The expected transcript and sends are derived from the action at
-//! which the run stopped, never from the stopped run. The whole is repeated for every k with a run that is told to
-//! leave its session to another run.
+//! One mixed scenario is first played to its end without a fault. Then, for every k, it is played again in a fresh
+//! store. The run stops for good right after its k-th action was performed and before it gets the reply. Time passes
+//! until the lease is over, and other runs finish the work. The expected transcript and sends are derived from the
+//! action at which the run stopped, never from the stopped run. The whole is repeated for every k with a run that is
+//! told to leave its session to another run.
 //!
 //! Requirements: A57, B45, B46, C17, C33, C47, C54, D11, U03.
 

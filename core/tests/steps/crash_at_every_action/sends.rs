@@ -13,7 +13,7 @@ pub(crate) struct Send {
     pub(crate) effect: EffectClass,
     pub(crate) key: String,
     pub(crate) arguments: String,
-    /// True if the store held an `allow` for this call when it was sent, and a start mark if its class needs one.
+    /// True if the store held a start mark for this call when it was sent.
     pub(crate) intent_was_durable: bool,
 }
 

@@ -22,9 +22,9 @@ use crate::world::{WRONG, calls, overloaded, text};
 use super::checks::number_of;
 use super::story::{Happens, Return, Thought};
 
-/// The most runs until a session comes to rest once faults have stopped.
+/// The most runs of a whole scenario.
 const RUNS_MAX: usize = 300;
-/// The most actions of one run once faults have stopped.
+/// The most actions, once faults have stopped, until no run is in progress and the session is not due.
 const ACTIONS_MAX: usize = 2_000;
 /// The most decisions until a session comes to rest once faults have stopped.
 const DECISIONS_MAX: usize = 1_000;
