@@ -45,7 +45,8 @@ struct Founded {
     incarnation: String,
     /// True if every partition has been marked, and everything that an older version left was moved.
     whole: bool,
-    /// The incarnation before the store was raised from an older format. None: that work is finished.
+    /// The incarnation before the store was raised from an older format. None if that work is finished, or was never
+    /// needed.
     raised_from: Option<String>,
     /// True if the store never had format 1, or a rebuild has since added all sessions to the indexes by incarnation.
     has_all_lives: bool,
