@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use holdover_store::time::Timestamp;
 
-/// The longest exchange whose answer may move an estimate of a clock forward.
+/// The longest exchange whose answer may begin an estimate of a clock or move it forward.
 const HEARD_WITHIN: Duration = Duration::from_millis(100);
 
 /// The divisor of the greatest drift: two clocks are assumed to drift apart by less than one part in this number.

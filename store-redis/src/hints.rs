@@ -43,8 +43,8 @@ impl Hints {
         Self { options, channels, changes: Arc::new(changes) }
     }
 
-    /// Returns when a watched session may have changed, after `at_most` at the latest. If no hints can be heard,
-    /// it waits for `at_most`.
+    /// Returns when the watched data may have changed, after `at_most` at the latest. If no hints can be heard,
+    /// returns after `at_most`.
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {
         let wait = self.changes.waiters.begin(watch);
         self.listen();
