@@ -159,7 +159,7 @@ impl Planned {
         Self { state: Arc::default(), fired: Arc::default() }
     }
 
-    /// The number of calls that the fault has hit.
+    /// Returns the number of calls that the fault has hit.
     pub fn fired(&self) -> u32 {
         lock(&self.state).fired
     }

@@ -1,5 +1,5 @@
-//! Layers that wrap any store. If a store passes the conformance suite, it also passes the suite behind a
-//! layer, as long as no fault is planned.
+//! Layers that wrap any store. If a store passes the conformance suite, it also passes the suite behind these
+//! layers, as long as no fault is planned.
 //!
 //! - [`Encoded`]: a store that keeps payloads [compressed](Compressed), [encrypted](Encrypted), or in a
 //!   [codec](PayloadCodec) of your own.

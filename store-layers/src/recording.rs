@@ -68,7 +68,7 @@ impl Recorder {
         Layered::new(store, self.clone())
     }
 
-    /// The recorded calls, oldest first.
+    /// Returns the recorded calls, oldest first.
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().entries.iter().cloned().collect()
     }
@@ -79,12 +79,12 @@ impl Recorder {
         self.lock().entries.drain(..).collect()
     }
 
-    /// The number of all calls so far, including those that are no longer recorded.
+    /// Returns the number of all calls so far, including those that are no longer recorded.
     pub fn asked(&self) -> u64 {
         self.lock().asked
     }
 
-    /// The number of recorded calls of `operation`, the name of a method of the trait.
+    /// Returns the number of recorded calls of `operation`, the name of a method of [`StateStore`].
     pub fn count(&self, operation: &str) -> usize {
         self.lock().entries.iter().filter(|entry| entry.request.operation() == operation).count()
     }

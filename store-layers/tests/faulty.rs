@@ -18,7 +18,7 @@ struct Scene {
     key: SessionKey,
 }
 
-/// A session `s` that was created before any fault is planned.
+/// Creates a session `s` before any fault is planned.
 async fn scene() -> Scene {
     let memory = MemoryStore::new();
     let faults = Faults::default();

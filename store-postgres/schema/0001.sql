@@ -1,11 +1,11 @@
--- One row per session: all that a write decides on. What is large or never changes lies elsewhere, so that
--- an update rewrites a few hundred bytes however long the session is. Columns that change with every commit are
--- in no index, so that those updates stay on their page.
+-- One row per session, with the data on which writes are decided. Large data lies in other tables, so that an update
+-- rewrites a few hundred bytes however long the session is. Columns that change with every commit are in no index, so
+-- that those updates stay on their page.
 --
--- Instants and lengths of time are milliseconds. Numbers beyond 2^63 do not occur, but for the length of a
--- lease, which is kept bit by bit. Text that may hold any character is kept as its UTF-8 bytes.
+-- Instants and lengths of time are in milliseconds. Numbers of 2^63 or more do not occur, except for the length of a
+-- lease, whose 64 bits are stored as a signed number. Text that may hold any character is stored as its UTF-8 bytes.
 
--- What every fenced write answers.
+-- The answer to a fenced write.
 CREATE TYPE holdover.receipt AS (
     version      bigint,
     last_message bigint,
@@ -58,7 +58,7 @@ CREATE TABLE holdover.session (
     interrupt_at          bigint,
     interrupt_incarnation bytea,
     interrupt_handed_to   bigint,
-    -- Since when nothing has changed in a session that rests and in which nothing waits; else none.
+    -- The last change of a session that is at rest and in which nothing waits; null for other sessions.
     resting_since         bigint GENERATED ALWAYS AS (CASE
         WHEN alarm IS NULL AND unread = 0 AND interrupt_id IS NULL
             AND status IN ('idle', 'interrupted', 'failed', 'aborted') THEN updated_at END) STORED,
@@ -105,8 +105,8 @@ CREATE TABLE holdover.message (
     PRIMARY KEY (sid, seq)
 );
 
--- The events of one commit are one row: their bytes one after another, under the place of the last. Where
--- they are several, `sizes` holds how long each is.
+-- The events of one commit are one row: their bytes one after another, under the number of the last event. If there
+-- are several, `sizes` holds the length of each.
 CREATE TABLE holdover.event (
     sid     bigint NOT NULL,
     seq     bigint NOT NULL,
@@ -117,8 +117,8 @@ CREATE TABLE holdover.event (
     PRIMARY KEY (sid, seq)
 );
 
--- What a model says while it says it: the deltas of the stream that runs. The session row says which stream
--- that is; when it is over they are removed.
+-- The deltas of the stream that runs: parts of a model's answer while it is generated. The session's row names the
+-- stream. When the stream ends, its deltas are removed.
 CREATE TABLE holdover.delta (
     sid     bigint NOT NULL,
     place   bigint NOT NULL,
@@ -127,7 +127,7 @@ CREATE TABLE holdover.delta (
     PRIMARY KEY (sid, place)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
 
--- Places from which a fork can begin. The id is the version that the commit made.
+-- Places at which a fork can begin. The id is the version that the commit made.
 CREATE TABLE holdover.checkpoint (
     sid          bigint NOT NULL,
     id           bigint NOT NULL,
@@ -141,7 +141,7 @@ CREATE TABLE holdover.checkpoint (
     PRIMARY KEY (sid, id)
 );
 
--- A consumed item keeps its key and content digest for ever and drops its payload.
+-- A consumed item keeps its key and the digest of its content as long as the session exists. Its payload is removed.
 CREATE TABLE holdover.item (
     sid     bigint NOT NULL,
     seq     bigint NOT NULL,
@@ -172,7 +172,7 @@ CREATE TABLE holdover.start_mark (
     PRIMARY KEY (sid, call)
 );
 
--- Tenant and session are repeated here, so that the list across sessions is one walk along an index.
+-- Tenant and session are repeated here, so that a list across sessions is one walk along an index.
 CREATE TABLE holdover.pending (
     pid         bigint GENERATED ALWAYS AS IDENTITY,
     sid         bigint NOT NULL,
@@ -194,7 +194,7 @@ CREATE TABLE holdover.pending (
 );
 CREATE INDEX pending_soonest ON holdover.pending (tenant, endless, deadline, session, id);
 
--- Every pending call that was ever opened: its id is not used again, also when it is closed.
+-- Every pending call that was ever opened. Its id is not used again, even after the call is closed.
 CREATE TABLE holdover.opened (
     sid bigint NOT NULL,
     id  text COLLATE "C" NOT NULL,
@@ -216,7 +216,7 @@ CREATE TABLE holdover.run (
     PRIMARY KEY (sid, epoch)
 );
 
--- What a deletion leaves: a late duplicate of the creation is known by it, and creates nothing.
+-- The records of deletions. A late duplicate of a session's creation is recognised by them, and creates nothing.
 CREATE TABLE holdover.tombstone (
     tid         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant      text COLLATE "C" NOT NULL,

@@ -1,5 +1,5 @@
--- Each program's functions carry a tag of their own in their names, so that those of several versions stand side
--- by side. The functions of version 1 carried none: they go.
+-- The names of each program's functions contain a tag of that program, so that the functions of several versions
+-- exist side by side. The functions of version 1 have no tag, and are removed.
 DO $$
 DECLARE
     old record;
@@ -19,13 +19,13 @@ END $$;
 
 ALTER TABLE holdover.mark DROP COLUMN IF EXISTS functions;
 
--- The programs whose functions are here, by their tags, and when each was opened last, to the day.
+-- The programs whose functions exist here, by their tags, and the day on which each last opened the store.
 CREATE TABLE holdover.program (
     tag       text COLLATE "C" PRIMARY KEY,
     opened_at timestamptz NOT NULL
 );
 
--- Removes the functions and types that carry this tag.
+-- Removes the functions and types whose names end with this tag.
 CREATE FUNCTION holdover.remove_program(p_tag text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     old record;

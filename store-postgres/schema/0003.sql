@@ -1,5 +1,6 @@
--- The program decides; the database keeps rows. No function is on any path of the program, so those of every earlier
--- program go: whoever still runs one finds that its functions are missing, looks, and refuses the newer schema.
+-- The program decides, and the database keeps rows. The program calls no function in the database, so the functions
+-- of all earlier programs are removed. An earlier program that still runs finds its functions missing, looks at the
+-- version, and refuses the newer schema.
 DROP VIEW IF EXISTS holdover.transcript;
 DO $$
 DECLARE
@@ -17,21 +18,21 @@ BEGIN
 END $$;
 DROP TABLE holdover.program;
 
--- A row of `session` is what stands under a key. `token` is a random number that every write of the session replaces: a
--- write is applied if the token is still the one that it was decided on. There is no default, so an INSERT of an earlier
--- program fails.
+-- A row of `session` is the content under a session's key. `token` is a random number that every write of the session
+-- replaces. A write is applied only if the row still has the token on which the write was decided. The column has no
+-- default, so an INSERT of an earlier program fails.
 ALTER TABLE holdover.session ADD COLUMN token bigint NOT NULL DEFAULT 0;
 ALTER TABLE holdover.session ALTER COLUMN token DROP DEFAULT;
 
--- `lives` names the lives that were deleted under this key within a day: a late duplicate of their creation creates
--- nothing. Where no session stands, the row has status 'deleted', `dead_since` says when the last life ended, and the
--- other columns hold nothing of interest.
+-- `lives` names the incarnations that were deleted under this key, each for at least a day, so that a late duplicate
+-- of their creation creates nothing. If there is no session, the row has the status 'deleted', `dead_since` is the
+-- instant at which the last incarnation ended, and most other columns have no meaning.
 ALTER TABLE holdover.session ADD COLUMN lives json;
 ALTER TABLE holdover.session ADD COLUMN dead_since bigint;
 
--- Every write replaces a row of `session`, and Postgres reads the text of each CHECK and of each generated column
--- anew for every statement that writes one: a quarter of the time of a commit. The program writes the column itself,
--- and says of a row in which columns do not go together that it cannot be read.
+-- Every write replaces a row of `session`, and for every such statement Postgres parses each CHECK and each generated
+-- column again. That took a quarter of the time of a commit. So the program itself writes the generated column, and
+-- reports a row whose columns do not match as unreadable.
 ALTER TABLE holdover.session DROP CONSTRAINT IF EXISTS session_status, DROP CONSTRAINT IF EXISTS session_found,
     DROP CONSTRAINT IF EXISTS session_lease, DROP CONSTRAINT IF EXISTS session_interrupt;
 ALTER TABLE holdover.session ALTER COLUMN resting_since DROP EXPRESSION;
@@ -54,36 +55,38 @@ INSERT INTO holdover.session (tenant, id, incarnation, created_by, queue, create
     WHERE NOT EXISTS (SELECT FROM holdover.session s WHERE s.tenant = l.tenant AND s.id = l.id);
 DROP TABLE holdover.tombstone;
 
--- An index over `updated_at` would make every commit write an entry: `dead_since` changes only with a life.
+-- With an index over `updated_at`, every commit would write an entry. `dead_since` changes only when an incarnation
+-- begins or ends.
 CREATE INDEX session_dead ON holdover.session (dead_since, tenant, id) WHERE dead_since IS NOT NULL;
 DROP INDEX holdover.session_newest;
 CREATE INDEX session_newest ON holdover.session (tenant, created_at, id) WHERE dead_since IS NULL;
 
--- The program numbers pending calls in the order in which their session opened them. Its numbers begin far above these.
+-- The program numbers pending calls in the order in which their session opened them. The program's numbers begin far
+-- above the ones that are assigned here.
 ALTER TABLE holdover.pending ALTER COLUMN pid DROP IDENTITY;
 ALTER TABLE holdover.pending RENAME COLUMN pid TO place;
 UPDATE holdover.pending AS p SET place = n.nth FROM (
     SELECT o.sid, o.id, row_number() OVER (PARTITION BY o.sid ORDER BY o.place) AS nth FROM holdover.pending o
 ) n WHERE p.sid = n.sid AND p.id = n.id;
 
--- For people, who read the view `transcript`.
+-- Functions for the view `transcript`, which is for people.
 
--- The instant of these milliseconds; infinity where a calendar has none.
+-- Returns the instant of these milliseconds, or infinity beyond the years that a calendar has.
 CREATE FUNCTION holdover.instant(p_ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN p_ms > 253402300799999 THEN 'infinity'::timestamptz
         WHEN p_ms < -62135596800000 THEN '-infinity'::timestamptz
         ELSE to_timestamp(p_ms / 1000.0) END
 $$;
--- The JSON that these bytes are, as it was written; a note where they are none.
+-- Returns the bytes as JSON, as it was written, or a note if they are not JSON.
 CREATE FUNCTION holdover.readable(p_bytes bytea) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN convert_from(p_bytes, 'UTF8')::json;
 EXCEPTION WHEN OTHERS THEN
     RETURN json_build_object('unreadable', 'no UTF-8 JSON', 'bytes', octet_length(p_bytes));
 END $$;
--- Sessions, messages and events. It cannot be written to. Give a tenant and a session: who asks for all of it reads
--- all of it.
+-- Sessions, messages and events, to read only. A query should name a tenant and a session; without them it reads
+-- everything.
 CREATE VIEW holdover.transcript (tenant, session, kind, seq, at, content) AS
     SELECT s.tenant, s.id, 'session', 0::bigint, holdover.instant(s.updated_at), json_build_object(
             'status', s.status, 'version', s.version, 'epoch', s.epoch, 'queue', s.queue,

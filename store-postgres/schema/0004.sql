@@ -1,9 +1,9 @@
--- What is due is found along two indexes: by alarm, and by tenant, so that tenants can take turns. Before the alarm come
--- queue and format, so that no worker comes by sessions that it may not claim. A session with an interrupt waiting is due in
--- every queue, whatever its format: those are in indexes of their own.
+-- Due sessions are found along two indexes: by alarm, and by tenant, so that tenants can take turns. Queue and format
+-- come before the alarm, so that a worker does not read sessions that it may not claim. A session with a waiting
+-- interrupt is due in every queue, whatever its format. Such sessions have indexes of their own.
 --
--- Every `sid` is above 0. A query that does not say so cannot use an index by alarm: where it names one tenant, both would
--- have its rows in order, and while there is little in the table they would look the same.
+-- Every `sid` is above 0. A query without this condition cannot use an index by alarm. If it names one tenant, both
+-- indexes would have its rows in order, and would cost the same while the table is small.
 DROP INDEX holdover.session_due;
 DROP INDEX holdover.session_due_interrupted;
 CREATE INDEX session_turn ON holdover.session (queue, format, tenant, alarm, id)
@@ -15,8 +15,8 @@ CREATE INDEX session_turn_interrupted ON holdover.session (tenant, alarm, id)
 CREATE INDEX session_alarm_interrupted ON holdover.session (alarm, tenant, id)
     WHERE alarm IS NOT NULL AND interrupt_id IS NOT NULL AND sid > 0;
 
--- The newest interrupt that waits no more: if it is asked for again, it stops nothing.
+-- The newest interrupt that no longer waits. If it is requested again, it stops nothing.
 ALTER TABLE holdover.session ADD COLUMN last_interrupt text COLLATE "C";
 
--- The session that lives a life: a pending call names it, and so do those who answer.
+-- Finds a session by its incarnation, which a pending call names, and also those who answer it.
 CREATE INDEX session_life ON holdover.session (tenant, incarnation);

@@ -1,4 +1,4 @@
-//! Calls to the database: one statement each, in one round trip.
+//! Calls to the database: one statement each, usually in one round trip.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,7 +28,8 @@ const WORTH_TELLING: Duration = Duration::from_millis(100);
 /// The factor by which the limit is longer for calls that copy or remove whole sessions.
 const LONG: u32 = 20;
 
-/// A request to the database: one statement, in one round trip.
+/// A request to the database: one statement, usually in one round trip. Behind a pooler, and for long calls, the
+/// statement runs in a transaction that is begun and committed separately.
 pub(crate) trait Call: Send + Sync + 'static {
     type Outcome: Send + 'static;
 
@@ -40,17 +41,17 @@ pub(crate) trait Call: Send + Sync + 'static {
         None
     }
 
-    /// Returns whether the call may change data.
+    /// Returns true if the call may change data.
     fn writes(&self) -> bool {
         false
     }
 
-    /// Returns whether the call copies or removes whole sessions, however large they are.
+    /// Returns true if the call copies or removes whole sessions, so that it takes longer for larger ones.
     fn is_long(&self) -> bool {
         false
     }
 
-    /// Returns the time limit of the whole call. None: the limit of every call applies.
+    /// Returns the time limit of the whole call. If none, the limit of the options applies.
     fn within(&self) -> Option<Duration> {
         None
     }
@@ -61,14 +62,14 @@ pub(crate) trait Call: Send + Sync + 'static {
     /// Reads the answer.
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault>;
 
-    /// Returns the outcome if the failure is an expected answer.
+    /// Returns the outcome if `fault` is an expected answer.
     fn is_answered_by(&self, _fault: &Fault) -> Option<Self::Outcome> {
         None
     }
 }
 
-/// Makes calls. Each call runs to its end in a task of its own, even if the future that waits for it is dropped,
-/// so that no connection is left in the middle of an answer.
+/// The means to make calls. Each call runs to its end in a task of its own, even if the future that waits for it is
+/// dropped, so that no connection is left in the middle of an answer.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) pool: Connections,
@@ -154,7 +155,7 @@ impl Caller {
                 return failed(fault, call.writes());
             }
             if fault.misses_something() {
-                // Nothing was done. Perhaps a newer program has changed the tables.
+                // Nothing was done. A newer program may have changed the tables.
                 if let Ok(looked) = tokio::time::timeout(left(), self.look()).await {
                     looked.map_err(|error| during(error, call))?;
                 }
@@ -172,7 +173,7 @@ impl Caller {
         }
     }
 
-    /// Returns why there is no connection. The pool itself retries again and again, and keeps no reason.
+    /// Returns the reason why there is no connection. The pool retries until its time is over, and keeps no reason.
     pub(crate) fn unconnected(&self, error: sqlx::Error) -> Fault {
         match (error, self.server.refused()) {
             (sqlx::Error::PoolTimedOut, Some(why)) => Fault::Refused(why),
@@ -188,7 +189,7 @@ impl Caller {
     }
 
     /// Returns the time limit for the statement of a call that has this much time left. The limit lets the server
-    /// report the result before the call is over. None: there is too little time for that.
+    /// report the result before the call is over. Returns none if there is too little time for that.
     fn limit(&self, call: &impl Call, left: Duration) -> Option<Duration> {
         let (grace, most) = (self.options.grace(), self.statement_max(call));
         let limit = left.saturating_sub(grace).min(most);
@@ -199,8 +200,8 @@ impl Caller {
         if call.is_long() { self.options.statement_timeout * LONG } else { self.options.statement_max() }
     }
 
-    /// Returns the statements that begin the call's transaction. None: the statement is a transaction by itself,
-    /// and the limits of its connection are right.
+    /// Returns the statements that begin the call's transaction. Returns none if the statement is a transaction by
+    /// itself, and the limits of its connection are right.
     fn begin(&self, call: &impl Call, limit: Duration) -> Option<String> {
         if self.options.transaction_pooler {
             return Some(self.server.only_if_same(&self.options.begin(limit)));
@@ -231,7 +232,7 @@ pub(crate) fn times(call: &impl Call) -> u32 {
     if call.is_long() { LONG } else { 1 }
 }
 
-/// Adds the waiting time to the error of a call that waited.
+/// Adds the waiting time to an [`Unavailable`](StoreErrorKind::Unavailable) error, if the call waited long enough.
 fn waited(mut error: StoreError, waited: Duration) -> StoreError {
     if error.kind == StoreErrorKind::Unavailable && waited >= WORTH_TELLING {
         let told = format!("after {:.1} s", waited.as_secs_f64());
@@ -240,7 +241,7 @@ fn waited(mut error: StoreError, waited: Duration) -> StoreError {
     error
 }
 
-/// Converts an error from before a call was made to an error of the call.
+/// Converts an error of opening to an error of the call.
 fn during(mut error: StoreError, call: &impl Call) -> StoreError {
     error.operation = call.operation();
     StoreError { key: call.key().cloned().map(Box::new), ..error }

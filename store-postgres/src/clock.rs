@@ -31,8 +31,9 @@ impl Heard {
         }
     }
 
-    /// Returns an estimate that is never ahead of the server's clock: a reading is older than the moment it is
-    /// heard, and milliseconds are cut off.
+    /// Returns an estimate that is not ahead of the server's clock: a reading is older than the moment at which it is
+    /// heard, and is rounded down to milliseconds. Returns none before the first reading, and if the clock is a
+    /// test's.
     pub(crate) fn now(&self) -> Option<Timestamp> {
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.filter(|_| self.runs).map(|(then, heard)| then.after(heard.elapsed()))

@@ -129,7 +129,7 @@ impl Packed {
         self.texts.next().flatten()
     }
 
-    /// Reads an id and checks it again, as it was checked when it came in.
+    /// Reads an id, and checks it as it was checked before it was stored.
     pub(crate) fn id<T: TryFrom<String, Error: Display>>(&mut self, column: &str) -> Result<T, Fault> {
         let id = self.id_or_null(column)?;
         self.there(id, column)

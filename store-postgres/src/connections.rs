@@ -52,7 +52,7 @@ impl Connections {
         self.pool.options().get_max_connections()
     }
 
-    /// Waits for a free connection, for at most `wait_max`.
+    /// Waits for a free connection. Fails after `wait_max`.
     pub(crate) async fn acquire(&self) -> Result<Conn, sqlx::Error> {
         let began = Instant::now();
         let free = tokio::time::timeout(self.wait_max, Arc::clone(&self.free).acquire_owned()).await;
@@ -95,7 +95,7 @@ impl Connections {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        // A panic cannot leave it half changed.
+        // A panic cannot leave the data half changed.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -88,7 +88,7 @@ impl Fault {
         }
     }
 
-    /// Returns whether the server undid the call because of concurrent transactions, so that it may be retried at
+    /// Returns true if the server undid the call because of concurrent transactions, so that it may be retried at
     /// once.
     pub(crate) fn was_undone(&self) -> bool {
         self.code().is_some_and(|code| {
@@ -96,8 +96,8 @@ impl Fault {
         })
     }
 
-    /// Returns whether another connection may succeed: this one is lost, has statements for tables that were
-    /// changed, or leads to a server whose settings have changed.
+    /// Returns true if another connection may succeed, because this one is lost, has prepared statements for tables
+    /// that were changed, or leads to a server whose settings have changed.
     pub(crate) fn taints_connection(&self) -> bool {
         match self {
             Self::Sql(sqlx::Error::Database(error)) => {
@@ -109,12 +109,13 @@ impl Fault {
         }
     }
 
-    /// Returns whether the connection's knowledge of tables or server is outdated. Then nothing was done.
+    /// Returns true if the tables or the server's settings have changed since the connection was made or the
+    /// statement was prepared. Then nothing was done.
     pub(crate) fn is_outdated(&self) -> bool {
         self.code().is_some_and(|code| is_outdated(&code))
     }
 
-    /// Returns whether the tables are not those that this program knows. Then nothing was done.
+    /// Returns true if the tables are not those that this program knows. Then nothing was done.
     pub(crate) fn misses_something(&self) -> bool {
         let known = [
             code::UNDEFINED_TABLE,
@@ -126,13 +127,13 @@ impl Fault {
         self.code().is_some_and(|code| known.contains(&code.as_str()))
     }
 
-    /// Returns whether a statement undid itself because its time was over when it came to write.
+    /// Returns true if a statement undid itself because its time was over when it wrote.
     pub(crate) fn is_out_of_time(&self) -> bool {
         self.code().is_some_and(|code| code == code::DIVISION_BY_ZERO)
     }
 
-    /// Returns whether a write that failed after it was sent may have been applied: the server did not answer, or
-    /// it was shutting down or died, perhaps after the commit.
+    /// Returns true if a write that failed after it was sent may have been applied, because the server did not
+    /// answer, or it was shutting down or died, perhaps after the commit.
     fn leaves_outcome_unknown(&self) -> bool {
         match self {
             Self::Sql(sqlx::Error::Database(error)) => {
@@ -200,14 +201,14 @@ impl Fault {
     }
 }
 
-/// Returns whether this error ended the session, judged by its severity or its code.
+/// Returns true if this error ended the session with the server, judged by its severity or its code.
 fn ended_session(error: &dyn DatabaseError) -> bool {
     let severity = error.try_downcast_ref::<PgDatabaseError>().map(PgDatabaseError::severity);
     matches!(severity, Some(PgSeverity::Fatal | PgSeverity::Panic))
         || error.code().is_some_and(|code| code.starts_with(code::CONNECTION) || ends_session(&code))
 }
 
-/// Returns whether the server ends a session with this code.
+/// Returns true if the server ends a session with this code.
 fn ends_session(code: &str) -> bool {
     [
         code::ADMIN_SHUTDOWN,
@@ -219,7 +220,7 @@ fn ends_session(code: &str) -> bool {
     .contains(&code)
 }
 
-/// Returns whether a statement was prepared on tables that have changed, or the server's settings have changed.
+/// Returns true if a statement was prepared on tables that have changed, or if the server's settings have changed.
 fn is_outdated(code: &str) -> bool {
     [code::FEATURE_NOT_SUPPORTED, code::OTHER_SERVER].contains(&code)
 }

@@ -1,4 +1,4 @@
-//! Change hints by `NOTIFY`. They are only hints: a caller that polls misses nothing.
+//! Change hints by `NOTIFY`. A hint carries no data: a caller that only polls misses nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +17,8 @@ use crate::sql::{Schema, Sql, push};
 /// The time that the listener waits before it tries to reach a lost server again.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
-/// The time for which less urgent changes are gathered. Their commits then do not wait for the server-wide lock
-/// that a notification takes.
+/// The time for which less urgent changes are gathered. So their commits do not wait for the server-wide lock that a
+/// notification takes.
 const GATHERED: Duration = Duration::from_millis(10);
 
 /// The number of changes in one notification, which must have less than 8000 bytes.
@@ -31,7 +31,7 @@ pub(crate) fn channel(schema: &Schema) -> String {
 
 /// The change hints of a handle. It announces its own changes, and listens for others from the first wait on.
 pub(crate) struct Hints {
-    /// The pool of the listener's own connection. None: the handle does not listen.
+    /// The pool of the listener's own connection. None if the handle does not listen.
     pool: Option<PgPool>,
     channel: Arc<str>,
     waiters: Waiters,
@@ -70,18 +70,19 @@ impl Hints {
         }
     }
 
-    /// Returns when a watched session may have changed, after `at_most` at the latest.
+    /// Returns when the watched data may have changed, after `at_most` at the latest.
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {
         let Some(pool) = &self.pool else { return tokio::time::sleep(at_most).await };
         if self.listener.initialized() {
             return self.waiters.wait(watch, at_most).await;
         }
-        // The listener missed changes from before it listened, so this returns and the caller looks again.
+        // Changes from before the listener listened were missed, so this call returns, and the caller reads the
+        // store.
         let listens = self.listener.get_or_init(|| listener(pool, &self.channel, &self.waiters));
         let _ = tokio::time::timeout(at_most, listens).await;
     }
 
-    /// Announces a change made here that its own statement has not announced.
+    /// Announces a change of this handle that the statement of the write has not announced.
     pub(crate) async fn tell(&self, change: Change) {
         self.waiters.tell(&change);
         if self.caller.names.channel.is_none() {

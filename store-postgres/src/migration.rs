@@ -33,8 +33,8 @@ const READ_MARK: &str = "SELECT version FROM holdover.mark";
 const LOOK: &str = "SELECT to_regclass($1 || '.mark') IS NOT NULL, \
      EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1)";
 
-/// Begins a migration. Its lock time-out is longer than that of a session, because it may wait for another opener.
-/// Function bodies are not checked.
+/// Begins a migration. Its lock time-out is longer than usual, because it may wait for another opener. Function
+/// bodies are not checked.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 120000; \
      SET LOCAL statement_timeout = 300000; SET LOCAL check_function_bodies = off; \
      SET LOCAL client_min_messages = warning";
@@ -45,12 +45,12 @@ const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
 pub(crate) struct Found(usize);
 
 impl Found {
-    /// Returns whether the schema holds no store.
+    /// Returns true if the schema holds no store.
     pub(crate) fn is_nothing(self) -> bool {
         self.0 == 0
     }
 
-    /// Returns whether the schema is current.
+    /// Returns true if the schema is current.
     pub(crate) fn is_current(self) -> bool {
         self.0 == STEPS.len()
     }
@@ -65,8 +65,8 @@ impl std::fmt::Display for Found {
     }
 }
 
-/// Inspects the schema in a transaction, because behind a pooler a statement outside of one may be another
-/// client's.
+/// Inspects the schema. Uses a transaction, because behind a pooler only the statements of one transaction surely
+/// reach the same connection.
 pub(crate) async fn look_at(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Found, StoreError> {
     let sql_failed = |error: sqlx::Error| failed(Fault::from(error), options);
     let begin = AssertSqlSafe(options.begin(options.statement_max()));
@@ -76,8 +76,8 @@ pub(crate) async fn look_at(conn: &mut PgConnection, options: &PostgresOptions) 
     Ok(found)
 }
 
-/// Returns the version of the schema's tables. Fails if the schema is another program's or newer than this
-/// program.
+/// Returns the version of the schema's tables. Fails if the schema holds no store but something else, or has a
+/// version that this program does not know.
 async fn inspect(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Found, StoreError> {
     let refuse =
         |kind, why: String| Err(StoreError::new(kind, "open", format!("{}: {why}", options.place())));
@@ -143,8 +143,8 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
     transaction.commit().await.map_err(failed)
 }
 
-/// Returns SQL that creates the schema unless it exists, for example made by an administrator: Postgres requires
-/// the right to create schemas even if the schema exists.
+/// Returns SQL that creates the schema unless it exists. It looks first, because `CREATE SCHEMA IF NOT EXISTS`
+/// requires the right to create schemas even for a schema that exists.
 fn make_schema(schema: &Schema) -> String {
     format!(
         "DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN \

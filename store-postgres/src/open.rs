@@ -19,13 +19,14 @@ use crate::sql::{Names, Schema};
 /// The idle time after which a connection is checked before it is used.
 pub(crate) const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Ends a transaction that the driver does not count. One is left if its beginning failed or was given up.
+/// Ends a transaction that the driver does not count. Such a transaction is left if its beginning failed or was given
+/// up.
 const END: &str = "ROLLBACK";
 /// Resets a session as `DISCARD ALL` does, but keeps prepared statements, because the driver counts on them.
 const RESET: &str = "ROLLBACK; CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
      SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 
-/// The time spent on finding out why no connection can be made.
+/// The longest time spent on finding out why no connection can be made.
 const REASON_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The parts of an open store.
@@ -94,7 +95,7 @@ async fn make(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), 
     }
 }
 
-/// Returns why no connection can be made. The pool retries again and again, and keeps no reason.
+/// Returns the reason why no connection can be made. The pool retries until its time is over, and keeps no reason.
 async fn reason(options: &PostgresOptions) -> Option<sqlx::Error> {
     let options = options.connect_options();
     match tokio::time::timeout(REASON_MAX, PgConnection::connect_with(&options)).await {

@@ -21,9 +21,9 @@ const GRACE_MAX: Duration = Duration::from_secs(1);
 /// occur in practice.
 const STATEMENTS_MAX: usize = 256;
 
-/// The planner settings of every statement. Each statement finds its rows by their keys or along an index, one
-/// after another, whatever the tables hold. So one plan fits all values, even one that was made while the tables
-/// were empty. Compiling a statement, or sharing it with other processes, takes longer than running it.
+/// The planner settings of the store's statements. Each statement finds its rows by their keys or along an index,
+/// whatever the tables hold. So one plan fits all values, even if it was made while the tables were empty. Compiling
+/// a statement, or sharing it with other processes, takes longer than running it.
 const PLANS: [(&str, &str); 7] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("jit", "off"),
@@ -45,7 +45,7 @@ pub(crate) enum Opening {
     Looks,
 }
 
-/// The location of the database and the settings with which it is used.
+/// The address of the database, and the settings with which it is used.
 #[derive(Clone)]
 pub struct PostgresOptions {
     pub(crate) connect: PgConnectOptions,
@@ -62,7 +62,7 @@ pub struct PostgresOptions {
     pub(crate) transaction_pooler: bool,
     pub(crate) opening: Opening,
     pub(crate) application: String,
-    /// The store's clock as an SQL expression. None: the server's clock.
+    /// The store's clock as an SQL expression. If none, the server's clock is used.
     pub(crate) clock: Option<String>,
 }
 
@@ -74,24 +74,23 @@ impl PostgresOptions {
     /// The default number of connections that one handle opens at most, besides those of
     /// [transactions](Self::TRANSACTIONS_MAX).
     pub const CONNECTIONS_MAX: u32 = 8;
-    /// The default number of the caller's transactions that are open at once in one handle.
+    /// The default number of the caller's transactions that are open at once in one handle at most.
     pub const TRANSACTIONS_MAX: u32 = 4;
     /// The default limit of one call in total, including all waits.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
-    /// The default time that a call waits for a free connection, for a server that is away, or behind other writes
-    /// of its session by the same handle. Then the call fails, and may be retried later.
+    /// The default time that a call waits for a connection: for a free one, or for a server that is away. Then the
+    /// call fails, and may be retried later.
     pub const WAIT_MAX: Duration = Duration::from_secs(5);
     /// The default time that one statement may take, within [`Self::OPERATION_TIMEOUT`].
     pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
     /// The default time that one statement waits for a lock, within [`Self::OPERATION_TIMEOUT`].
     pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-    /// The schema that holds everything, unless another one is named.
+    /// The default name of the schema that holds the store.
     pub const SCHEMA: &str = "holdover";
 
-    /// Creates options for the database that `url` names:
-    /// `postgres://user:password@host:port/database?schema=name`, with the parameters that Postgres itself knows.
-    /// Without `schema`, everything lies in [`Self::SCHEMA`]. Parts that the URL leaves out are read where
-    /// Postgres's own clients read them: `PGPASSWORD`, `~/.pgpass` and so on.
+    /// Creates options for the database that `url` names: `postgres://user:password@host:port/database?schema=name`,
+    /// with the parameters that Postgres itself knows. Without `schema`, the store lies in [`Self::SCHEMA`]. Parts
+    /// that the URL leaves out are read where Postgres's own clients read them: `PGPASSWORD`, `~/.pgpass` and so on.
     ///
     /// **TLS.** Without `sslmode` the mode is `prefer`, as in Postgres's own clients: TLS is used if the server
     /// offers it, and the server's identity is not checked. Over a network that others can reach, use
@@ -99,8 +98,9 @@ impl PostgresOptions {
     /// `require`, `verify-ca` and `verify-full`, nothing is sent without TLS.
     ///
     /// # Errors
-    /// Fails for a string that is no such URL, for an unknown parameter, and for a schema name that
-    /// [`schema`](Self::schema) refuses. The error does not repeat the URL, because it may hold a password.
+    /// Fails with [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) for a string that is no such
+    /// URL, for an unknown parameter, and for a schema name that [`schema`](Self::schema) refuses. The error does not
+    /// repeat the URL, because it may hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let known = url.starts_with("postgres://") || url.starts_with("postgresql://");
         let wrong = || StoreError::invalid("open", "a Postgres URL is postgres://user@host/database");
@@ -124,11 +124,11 @@ impl PostgresOptions {
         })
     }
 
-    /// Sets the schema that holds everything. It is created if it does not exist.
+    /// Sets the schema that holds the store. Opening creates the schema if it does not exist.
     ///
     /// # Errors
-    /// Fails for a name that contains anything but `a`–`z`, `0`–`9` and `_`, that begins with a digit or with
-    /// `pg_`, or that has more than 63 bytes.
+    /// Fails for a name that is empty, contains anything but `a`–`z`, `0`–`9` and `_`, begins with a digit or with
+    /// `pg_`, or has more than 63 bytes.
     pub fn schema(mut self, name: &str) -> Result<Self, StoreError> {
         self.schema = Schema::new(name)?;
         Ok(self)
@@ -150,32 +150,32 @@ impl PostgresOptions {
         self
     }
 
-    /// Limits one call in total: connection, locks and answer. The error of a call that waited says how long it
-    /// waited.
+    /// Limits one call in total, including the waits for earlier writes of its session by this handle, for a
+    /// connection, for locks and for the answer. The limit is at least 1 ms and at most an hour. The error of a call
+    /// that waited says how long it waited.
     ///
-    /// The server's limit for a statement is shorter: by two fifths of this time, or by two seconds if that is
-    /// less. So the server ends a late statement and reports that in time, and nothing is changed. The outcome of
-    /// a write is unknown only if the server falls silent. Calls that copy or remove whole sessions may take
-    /// twenty times as long: forks, deletions, and the last session of a step of a purge.
+    /// The server's limit for a statement is shorter: by two fifths of this time, or by two seconds if that is less.
+    /// So the server ends a late statement and reports it in time, and nothing is changed. The outcome of a write is
+    /// unknown only if the server falls silent. Calls that copy or remove whole sessions may take twenty times as
+    /// long: forks, deletions, and the last session of a step of a purge.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.operation_timeout = timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         self
     }
 
-    /// Sets how long a call waits for a free connection, for a server that is away, or behind other writes of its
-    /// session by the same handle. This is part of the operation's limit. Then the call fails, and may be retried
-    /// later.
+    /// Sets how long a call waits for a connection: for a free one, or for a server that is away. Then the call
+    /// fails, and may be retried later. This wait counts towards [`operation_timeout`](Self::operation_timeout).
     #[must_use]
     pub fn wait_max(mut self, wait: Duration) -> Self {
         self.wait_max = wait.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         self
     }
 
-    /// Sets how long one statement may take, never longer than [`operation_timeout`](Self::operation_timeout)
-    /// leaves. Then the server ends the statement, and nothing is changed. If the server does not answer even
-    /// then, the call is given up soon after, and the outcome of a write is unknown. Calls that copy or remove
-    /// whole sessions may take twenty times as long.
+    /// Sets how long one statement may take, never longer than [`operation_timeout`](Self::operation_timeout) leaves.
+    /// After that time, the server ends the statement, and nothing is changed. If the server does not report that,
+    /// the call is given up soon after, and the outcome of a write is unknown. Calls that copy or remove whole
+    /// sessions may take twenty times as long.
     #[must_use]
     pub fn statement_timeout(mut self, time: Duration) -> Self {
         self.statement_timeout = time.clamp(Duration::from_millis(1), Duration::from_secs(3600));
@@ -205,25 +205,25 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets whether this handle notifies others of its changes and listens for theirs (`NOTIFY`, `LISTEN`).
-    /// Without it, a caller that waits for a change waits for its full time: polling suffices.
+    /// Sets whether this handle notifies others of its changes and listens for theirs (`NOTIFY`, `LISTEN`). If not, a
+    /// caller that waits for a change waits its full time.
     ///
-    /// In Postgres, a transaction that has notified takes a lock of the whole server, for all databases together,
-    /// and holds it until its commit is on disk. So a write itself notifies only of changes that a caller may wait
-    /// for: an item, a stop, another owner or status, a session that is due. All other changes, such as the steps
-    /// of a run, are announced some milliseconds after they were acknowledged, many sessions in one notification.
-    /// If the process dies in between, they are not announced, and a reader that follows the session finds them
-    /// when it polls.
+    /// In Postgres, a transaction that has notified takes a lock of the whole server, for all databases together, and
+    /// holds it until its commit is on disk. So a write itself notifies only of changes that a caller may wait for:
+    /// an item, a stop, another owner or status, the creation or the end of a session, a session that is due. All
+    /// other changes, such as the steps of a run, are announced some milliseconds after they were acknowledged, many
+    /// sessions in one notification. If the process dies in between, they are not announced, and a reader that
+    /// follows the session finds them when it polls.
     #[must_use]
     pub fn change_hints(mut self, on: bool) -> Self {
         self.change_hints = on;
         self
     }
 
-    /// Works behind a pooler that hands out a connection per transaction and does not support prepared statements,
-    /// such as PgBouncer before 1.21. Each statement runs in a transaction of its own, nothing is prepared, and
-    /// the connection gets no options. This costs two more round trips per call. Such a handle does not listen for
-    /// changes.
+    /// Sets whether the handle works behind a pooler that assigns a connection to each transaction and does not
+    /// support prepared statements, such as PgBouncer before 1.21. Each statement runs in a transaction of its own,
+    /// nothing is prepared, and the connection gets no options. This costs two more round trips per call. Such a
+    /// handle does not listen for changes.
     #[must_use]
     pub fn transaction_pooler(mut self, on: bool) -> Self {
         self.transaction_pooler = on;
@@ -237,8 +237,8 @@ impl PostgresOptions {
         self
     }
 
-    /// Opens the database only if its schema exists and is up to date. Nothing is created or changed. The server
-    /// may refuse writes, as a standby does; reads from a standby may lag behind.
+    /// Opens the store only if its schema exists and is up to date. Opening creates and changes nothing. The server
+    /// may be one that refuses writes, such as a standby; reads from a standby may lag behind.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.opening = Opening::Looks;
@@ -253,12 +253,12 @@ impl PostgresOptions {
         self
     }
 
-    /// Returns whether the handle listens for change hints.
+    /// Returns true if the handle listens for change hints.
     pub(crate) fn listens(&self) -> bool {
         self.change_hints && !self.transaction_pooler
     }
 
-    /// Returns the location of the database, without its password.
+    /// Returns the host, port, database and schema, as errors name them.
     pub(crate) fn place(&self) -> String {
         let database = self.connect.get_database().unwrap_or("?");
         let (host, port) = (self.connect.get_host(), self.connect.get_port());
@@ -323,7 +323,7 @@ impl PostgresOptions {
     /// Returns the statements that begin a transaction with this limit for its statements, instead of the
     /// connection's own.
     pub(crate) fn begin(&self, statement_max: Duration) -> String {
-        // Plan settings that the connection was not given.
+        // The planner settings were not given to the connection.
         let plans = if self.transaction_pooler { plans() } else { String::new() };
         format!("BEGIN ISOLATION LEVEL READ COMMITTED; {plans}{}", self.limits(statement_max))
     }

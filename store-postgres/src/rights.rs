@@ -16,7 +16,7 @@ const REFUSED: &str = "SELECT c.relname::text, current_user::text FROM pg_class 
      ORDER BY 1 LIMIT 1";
 
 impl PostgresStore {
-    /// Returns why the database user cannot write the store, or none if it can. Changes nothing.
+    /// Returns the reason why the database user cannot write the store, or none if it can. Changes nothing.
     ///
     /// # Errors
     /// Errors have the operation `unwritable`. The call fails if the server cannot be asked.
@@ -25,7 +25,7 @@ impl PostgresStore {
     }
 
     async fn refused(&self) -> Result<Option<String>, Fault> {
-        // Behind a pooler a statement outside a transaction may be another client's.
+        // Behind a pooler, only the statements of one transaction surely reach the same connection.
         let mut conn = self.opened().caller.pool.acquire().await?;
         let mut transaction = conn.begin().await?;
         let query = sqlx::query(REFUSED).bind(self.opened().schema.name()).persistent(false);

@@ -26,7 +26,7 @@ pub(crate) struct Server {
 
 #[derive(Default)]
 struct Met {
-    /// The settings of the last server that the store can work on; empty before the first.
+    /// The settings of the last server on which the store can work; empty before the first.
     settings: Settings,
     /// The reason for which the store cannot work on the server that was asked last.
     refused: Option<String>,
@@ -41,7 +41,7 @@ impl Server {
     /// Asks the server at the other end of `conn` for its settings.
     ///
     /// # Errors
-    /// Fails if the store cannot work on it, and says why.
+    /// Fails if the store cannot work on this server. The error says why.
     pub(crate) async fn meet(&self, conn: &mut PgConnection) -> Result<(), sqlx::Error> {
         let settings = self.ask(conn).await?;
         let refused = settings.refused(&self.options);
@@ -60,7 +60,7 @@ impl Server {
         if !self.options.transaction_pooler {
             return Settings::read(conn).await;
         }
-        // Behind a pooler a statement outside a transaction may be another client's.
+        // Behind a pooler, only the statements of one transaction surely reach the same connection.
         let mut look =
             conn.begin_with(AssertSqlSafe(self.options.begin(self.options.statement_max()))).await?;
         let settings = Settings::read(&mut look).await?;
@@ -68,7 +68,7 @@ impl Server {
         Ok(settings)
     }
 
-    /// Returns whether it is time to ask again.
+    /// Returns true if it is time to ask again.
     pub(crate) fn is_to_be_asked(&self) -> bool {
         self.met.borrow().at.is_none_or(|at| at.elapsed() > ASKED_EVERY)
     }
@@ -78,12 +78,12 @@ impl Server {
         self.met.borrow().settings.capabilities(&self.options)
     }
 
-    /// Returns why the store cannot work on the server that was asked last. None: it can.
+    /// Returns the reason why the store cannot work on the server that was asked last, or none if it can.
     pub(crate) fn refused(&self) -> Option<String> {
         self.met.borrow().refused.clone()
     }
 
-    /// Waits until a server is refused, and returns why.
+    /// Waits until a server is refused, and returns the reason.
     pub(crate) async fn is_refused(&self) -> String {
         let mut met = self.met.subscribe();
         let refused = met.wait_for(|met| met.refused.is_some()).await;
@@ -91,8 +91,8 @@ impl Server {
         refused.ok().and_then(|met| met.refused.clone()).unwrap_or_default()
     }
 
-    /// Extends the statement `begin` for use behind a pooler: it fails if the server's settings have changed since
-    /// it was asked.
+    /// Extends the statement `begin` for use behind a pooler: the transaction fails if the server's settings have
+    /// changed since they were read.
     pub(crate) fn only_if_same(&self, begin: &str) -> String {
         let was = self.met.borrow().settings.state();
         // Plain SQL cannot raise an error; the cast of a text that is not a number does.

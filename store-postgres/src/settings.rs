@@ -66,7 +66,7 @@ impl Settings {
         self.find(name).map_or("", |setting| setting.shown.as_str())
     }
 
-    /// Returns why the store cannot work on this server. None: it can.
+    /// Returns the reason why the store cannot work on this server, or none if it can.
     pub(crate) fn refused(&self, options: &PostgresOptions) -> Option<String> {
         let isolation = self.get("default_transaction_isolation");
         if self.version < VERSION_MIN {
@@ -103,8 +103,8 @@ impl Settings {
         times.into_iter().find_map(|(name, asked)| self.differs(name, asked))
     }
 
-    /// Returns why a time-out is not the one that was asked for: something in between dropped the connection's
-    /// options.
+    /// Returns the reason to refuse the connection if a time-out is not the one that was asked for. Then something
+    /// between store and server dropped the connection's options.
     fn differs(&self, name: &str, asked: Duration) -> Option<String> {
         let found = self.find(name)?;
         (found.counted != asked.as_millis().to_string()).then(|| {
@@ -143,7 +143,7 @@ impl Settings {
         }
     }
 
-    /// Returns the failures that a commit survives. Without `synchronous_commit` the server acknowledges commits
+    /// Returns the worst fault that a commit survives. Without `synchronous_commit` the server acknowledges commits
     /// that only its memory holds: they are lost if it dies, so nothing is promised. Without `fsync` or full-page
     /// writes, only a power cut can lose them.
     fn commit_survives(&self) -> CommitSurvives {

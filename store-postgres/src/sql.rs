@@ -1,5 +1,5 @@
-//! Statements and the tables that they name. Table names are qualified, because behind a pooler no search path can
-//! be relied on.
+//! Statements, and the names in them. Table names are qualified with the schema, because behind a pooler no search
+//! path is reliable.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(crate) struct Names {
     pub(crate) schema: String,
     /// An expression for the store's clock in milliseconds, evaluated at each place where it occurs.
     pub(crate) clock: String,
-    /// The channel for change hints. None: changes are not announced.
+    /// The channel for change hints. None if changes are not announced.
     pub(crate) channel: Option<Arc<str>>,
 }
 
@@ -68,8 +68,8 @@ impl Names {
     }
 }
 
-/// A statement under construction, with its bound values. The text depends only on the shape of the request, never
-/// on a value, so each connection prepares it once.
+/// A statement under construction, with its bound values. The text does not contain a value, so each connection
+/// prepares it once for all requests of the same shape.
 pub(crate) struct Sql<'a> {
     pub(crate) names: &'a Names,
     text: String,

@@ -23,13 +23,15 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects, creates the schema if it does not exist, and migrates it. Several processes may do so at once.
+    /// Connects, creates the schema if it does not exist, and migrates it, unless the options rule that out. Several
+    /// processes may open the store at once.
     ///
     /// # Errors
     /// Errors have the operation `open` and name host, database and schema in one line:
-    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, is too old,
-    /// or is a standby; [`Corrupt`](holdover_store::StoreErrorKind::Corrupt) if the schema holds something else;
-    /// [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made it.
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, is too old, is a
+    /// standby or has unsuitable settings, or if the schema would have to be created or migrated and the options rule
+    /// that out; [`Corrupt`](holdover_store::StoreErrorKind::Corrupt) if the schema holds something else;
+    /// [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made or migrated it.
     pub async fn open(options: PostgresOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await?;
         Ok(Self {
@@ -39,7 +41,7 @@ impl PostgresStore {
         })
     }
 
-    /// Opens the database named by `postgres://user@host/database`, with safe settings.
+    /// Opens the store in the database named by `postgres://user@host/database`, with the default options.
     ///
     /// # Errors
     /// The errors of [`PostgresOptions::from_url`] and [`open`](Self::open).

@@ -33,7 +33,7 @@ impl PostgresOptions {
 }
 
 impl PostgresStore {
-    /// Returns whether this handle has no other clone.
+    /// Returns true if this handle has no other clone.
     pub fn test_is_last(&self) -> bool {
         Arc::strong_count(&self.handle) == 1
     }

@@ -27,25 +27,26 @@ const LEAVE: &str = "ROLLBACK TO SAVEPOINT holdover";
 /// A transaction in a store's database that writes the caller's own tables and one session: both or neither.
 ///
 /// It is made by [`PostgresStore::begin`](crate::PostgresStore::begin). The caller writes its own tables on the
-/// [`connection`](Self::connection). Then [`into_store`](Self::into_store) returns a store whose next write
-/// commits everything. If that store writes nothing, because a fence is old or the write was applied before, the
-/// caller's writes are undone too. So a step that is begun again after a crash has either happened with its
-/// result, or has not happened.
+/// [`connection`](Self::connection). Then [`into_store`](Self::into_store) returns a store whose next write commits
+/// everything. If that store writes nothing, because a fence is old or the write was applied before, the caller's
+/// writes are undone too. So if a step is repeated after a crash, either its writes and its result are both stored,
+/// or neither is.
 ///
-/// It is undone if it is dropped, or if a read in it is dropped. A dropped write may still commit it. The server
-/// undoes it if it stays idle for longer than a statement may take.
+/// The transaction is undone if it is dropped, or if the future of a read in it is dropped. If the future of a write
+/// is dropped, the transaction may still be committed. The server undoes the transaction if it stays idle for longer
+/// than a statement may take.
 pub struct PostgresTransaction {
-    /// None once it has ended.
+    /// The open transaction; none once it has ended.
     open: Mutex<Option<Open>>,
-    /// True if it may have been committed, but no caller has received that answer.
+    /// True if the transaction may have been committed, but no caller has received that answer.
     unknown: AtomicBool,
     store: RowStore<PgRows>,
 }
 
 struct Open {
     transaction: sqlx::Transaction<'static, Postgres>,
-    /// True once the store has set its savepoint: the store's plan settings hold, and a failed write returns to
-    /// it.
+    /// True once the store has set its savepoint. Then the store's planner settings hold, and a write that is not
+    /// applied returns to the savepoint.
     entered: bool,
 }
 
@@ -55,7 +56,7 @@ impl PostgresTransaction {
         let (caller, mut lost) = (&opened.caller, opened.lent.options().get_max_connections());
         loop {
             let begin = caller.options.begin_for_caller();
-            // Compares with the server as it was last asked; if the connection is new, this call asks it.
+            // Compares the settings with those that were read last. A new connection has just read them.
             let begin =
                 if caller.options.transaction_pooler { caller.server.only_if_same(&begin) } else { begin };
             let began = opened.lent.begin_with(AssertSqlSafe(begin));
@@ -85,9 +86,9 @@ impl PostgresTransaction {
     /// Returns the connection, in the transaction. Statements are planned by Postgres's defaults, and have the
     /// same time limit as the store's own.
     ///
-    /// Do not change the store's tables or the isolation level on this connection, and do not end the transaction.
-    /// A nested transaction (a savepoint) is fine if it ends before. Session settings are reset when the
-    /// connection is returned. Behind a pooler, make no session settings, and do not use
+    /// Do not change the store's tables or the isolation level on this connection, and do not end the transaction. A
+    /// nested transaction (a savepoint) is fine if it ends before the store writes. Session settings are reset when
+    /// the connection is returned. Behind a pooler, make no session settings, and do not use
     /// [persistent](sqlx::query::Query::persistent) queries.
     ///
     /// # Errors
@@ -100,11 +101,11 @@ impl PostgresTransaction {
         }
     }
 
-    /// Rolls the transaction back, and returns the connection at once.
+    /// Rolls the transaction back, and gives the connection back to the store at once.
     ///
     /// # Errors
-    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server does not answer. The transaction
-    /// is rolled back all the same.
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server does not answer. The transaction is
+    /// rolled back in that case too.
     pub async fn roll_back(self) -> Result<(), StoreError> {
         match self.open.into_inner() {
             Some(open) => {
@@ -139,7 +140,7 @@ impl PostgresTransaction {
         let (operation, key, writes) = (call.operation(), call.key().cloned(), call.writes());
         let mut place = self.open.lock().await;
         let Some(open) = place.take() else { return Err(over(&self.unknown, operation)) };
-        // Holds also if this future is dropped before the answer comes.
+        // This is set now, because this future may be dropped before the answer comes.
         self.unknown.store(writes, Ordering::Relaxed);
         let caller = self.store.rows().0.caller.clone();
         let made = tokio::spawn(async move {

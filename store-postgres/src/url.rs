@@ -2,7 +2,7 @@
 
 use holdover_store::StoreError;
 
-/// The parameters that Postgres and its clients know.
+/// The parameters that Postgres or the driver knows.
 const KNOWN: [&str; 18] = [
     "sslmode",
     "ssl-mode",

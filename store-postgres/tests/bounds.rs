@@ -113,7 +113,7 @@ async fn a_step_of_a_purge_ends_in_time_and_the_walk_goes_on() {
     store.close().await;
 }
 
-/// More sessions, or pending calls, than one call examines.
+/// A number of sessions or pending calls that is greater than the number that one call examines.
 const MANY: i64 = 10_050;
 
 #[tokio::test]

@@ -56,7 +56,7 @@ const LEGACY: StateFormat = StateFormat(0);
 const BUSY: &str =
     "SELECT 'busy', 's' || nth, 'queue', 1, 32503680000000, NULL FROM generate_series(1, 20000) nth";
 
-/// SQL for sessions that a worker with format 1 cannot claim: not yet due, or of a newer format.
+/// Returns SQL that creates sessions that a worker with format 1 cannot claim: not yet due, or of a newer format.
 fn not_for_us() -> String {
     format!(
         "SELECT 't' || lpad(nth::text, 5, '0'), 's' || nth, 'queue', 1, {LATER}, NULL FROM generate_series(1, 30000) nth \

@@ -46,8 +46,8 @@ impl Seen {
     }
 }
 
-/// Commits until `stop` is set, repeating each commit until it is acknowledged. After an unknown outcome it
-/// reads whether the commit was applied.
+/// Commits until `stop` is set, repeating each commit until it is acknowledged. After an unknown outcome, reads
+/// whether the commit was applied.
 async fn write(store: PostgresStore, fence: Fence, seen: Arc<Seen>, stop: Arc<AtomicBool>) {
     let mut nth = 1;
     while !stop.load(Ordering::SeqCst) {

@@ -15,8 +15,8 @@ const PAGES: u64 = 120;
 /// The number of times each list is read. From the sixth time on, the server may use one plan for all values.
 const TIMES: usize = 7;
 
-/// Many sessions of one tenant with a common label, each with two calls, a run and an event. Three of them
-/// have a second label.
+/// Returns SQL that creates many sessions of one tenant with a common label, each with two calls, a run and an event.
+/// Three of them have a second label.
 fn many(schema: &str) -> String {
     let sessions =
         "SELECT 'acme', 's' || nth, 'queue', 1, 32503680000000, NULL FROM generate_series(1, 30000) nth";

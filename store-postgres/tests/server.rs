@@ -18,7 +18,7 @@ use holdover_store::{
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{Admin, Relay, claim_one, commit, id, key, new_session, options, running, schema_of};
 
-/// A server, and the options of a store that reaches it directly or through a pooler.
+/// Returns a server, and the options of a store that reaches it directly or through a pooler.
 fn place(launcher: &Launcher, pooled: bool) -> (Postgres, Option<PgBouncer>, PostgresOptions) {
     let server = launcher.postgres(&[]).unwrap();
     let pooler = pooled.then(|| launcher.pgbouncer(&server).unwrap());

@@ -87,7 +87,7 @@ const DAMAGES: [(&str, &str, &str); 25] = [
     ("item", "payload = 'another'", "item: payload"),
 ];
 
-/// SQL that selects everything of a session that a claim would change.
+/// Returns SQL that selects everything of a session that a claim would change.
 fn row(schema: &str) -> String {
     format!(
         "SELECT concat_ws(' ', (SELECT s::text FROM {schema}.session s WHERE id = 'bad'), \

@@ -24,8 +24,8 @@ const PLACE: &str = "HOLDOVER_OPENER_PLACE";
 /// The number of processes that open the store at once.
 const OPENERS: usize = 16;
 
-/// SQL for a session as a program of version 2 left it: claimed, with a message and a pending call, and with
-/// tombstones for its key and for another key.
+/// Returns SQL that creates a session as a program of version 2 left it: claimed, with a message and a pending call,
+/// and with tombstones for its key and for another key.
 fn left_by_version_2(schema: &str) -> String {
     let incarnation = "decode(repeat('07', 16), 'hex')";
     format!(

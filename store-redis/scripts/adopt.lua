@@ -1,5 +1,5 @@
--- Gives a row that a version before tokens wrote its first token. From then on such a version cannot write the
--- session any more: it misses the field `version`, and answers that the row is corrupt.
+-- Gives the first token to a row that a version before tokens wrote. Such a version can then no longer write the
+-- session: it finds no field `version`, and reports that the row is corrupt.
 local token = text()
 
 if redis.call('HEXISTS', KEYS[2], 'token') == 1 then return { 'adopted' } end

@@ -1,11 +1,13 @@
--- Applies one write of a session (KEYS[2]) if what it was decided on still stands. It decides nothing: the commands
--- come ready.
+-- Applies one write of a session (KEYS[2]) if the row still has the token on which the write was decided. The script
+-- decides nothing: the commands are arguments.
 --
--- Nothing may fail after the first command, since a script is not rolled back. So every key that will be written is
--- touched first: a key of another type, or one that has moved to another node, ends the script there. Keys of a life
--- and of indexes are not among KEYS, but carry the tag of KEYS[1], so they lie in its slot.
+-- Nothing may fail after the first command that writes, because a script is not rolled back. So every key that will
+-- be written is touched before. A key of another type, or one that has moved to another node, ends the script there.
+-- The keys of an incarnation and of indexes are not among KEYS. They carry the tag of KEYS[1], so they lie in its
+-- slot.
 
--- The token that must stand there. '' = nothing may stand there, '-' = a row without token, '!' = no hash.
+-- The token that the row must have. '' = there must be no row, '-' = a row without a token, '!' = a key that is no
+-- hash.
 local expected, from, till = text(), number(), number()
 
 local token = redis.pcall('HGET', KEYS[2], 'token')
@@ -18,29 +20,29 @@ elseif not token then
 end
 if token ~= expected or now < from or now >= till then return { 'lost', int(now) } end
 
--- What must not be there: rows of the session.
+-- Rows of the session that must not exist.
 for index = 1, number() do
   local found = redis.call(texts(3))
   if found and found ~= 0 then return { 'taken', int(now), int(index - 1), found } end
 end
 
--- What versions before this one left of deleted sessions.
+-- Keys that versions before tokens left of deleted sessions. They must not exist.
 for index = 1, number() do
   local found = redis.call('GET', text())
   if found then return { 'buried', int(now), int(index - 1), found } end
 end
 
--- How large keys of a draft must be.
+-- The sizes that keys of a copied prefix must have.
 for _ = 1, number() do
   if redis.call(texts(2)) ~= number() then return { 'incomplete', int(now) } end
 end
 
 for _ = 1, number() do redis.call(texts(2)) end
 
--- From here on nothing fails.
+-- From here on, no command fails.
 local changed = 0
 
--- Takes an open pending call out of the list of its tenant: only its record knows where it stands there.
+-- Removes an open pending call from the list of its tenant. Only the facts of the call give its place there.
 local function unlist(key, id, index, names)
   local facts = redis.call('HGET', key, 'f' .. id)
   local deadline = facts and string.match(facts, '^%d+ %d+ (%-?%d*) ')
@@ -50,7 +52,7 @@ local function unlist(key, id, index, names)
   end
 end
 
--- Takes a session out of the lists of its labels: only they know where it stands there.
+-- Removes a session from the index by label. Only the stored labels give its places there.
 local function unlabel(key, index, at)
   local labels = redis.pcall('HGETALL', key)
   for first = 1, labels.err and 0 or #labels, 2 do
@@ -59,7 +61,7 @@ local function unlabel(key, index, at)
   end
 end
 
--- Removes rows up to a number: their numbers stand in a sorted set.
+-- Removes the rows up to a number. A sorted set holds their numbers.
 local function remove_up_to(numbers, hash, last)
   local found = redis.call('ZRANGEBYSCORE', numbers, '-inf', last)
   for first = 1, #found, 512 do
@@ -82,7 +84,7 @@ for _ = 1, number() do
   end
 end
 
--- Tells whoever listens. Only a hint: it fails in silence.
+-- Publishes the change to listeners. It is only a hint, so an error is ignored.
 local hint = text()
 if hint ~= '' then redis.pcall('SPUBLISH', tag .. ':hints', hint) end
 return { 'applied', int(now), int(changed) }

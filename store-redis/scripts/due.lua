@@ -1,16 +1,18 @@
--- Finds what is due in several partitions (KEYS: the incarnation of the store in each), and answers the clock and, for
--- each partition, two lists. The first has of each group in which an alarm has rung: what its members begin with, and its
--- first members that have rung, at most `most`, soonest first. The second has the turns of each of these groups, if more
--- may be due than are wanted; else it is empty. Groups are found by looking at the first member of each, so it does
--- not matter how many members they have.
+-- Finds due sessions in several partitions (KEYS: the incarnation of the store in each). Returns the clock and, for
+-- each partition, two lists. The first list has two entries for each group in which an alarm has rung: the beginning
+-- of its members, and its first members that have rung, at most `most`, soonest first. The second list has the turns
+-- of each of these groups if more sessions may be due than are wanted; otherwise it is empty. Groups are found by
+-- their first members, so the cost does not grow with the number of members.
 --
--- A member begins with a queue, NUL, ten digits of a format, NUL. Of sessions that wait for an interrupt the queue is ''.
+-- A member begins with a queue, NUL, the ten digits of a format, and NUL. For a session with a waiting interrupt, the
+-- queue is ''.
 local tenant, newest, most = text(), number(), number()
--- So many are wanted, whose turn it was last, how many partitions there are, and so many tenants are looked at at most.
+-- The number of wanted sessions, the tenant that had the last turn, the number of all partitions, and the most
+-- tenants to look at over all partitions. Then the least and the most tenants to look at in one group.
 local wanted, after, partitions, visits = number(), text(), number(), number()
 local visits_least, visits_most = number(), number()
 
--- Where groups are looked for: of the queues that are named, or of all.
+-- The ranges in which groups are looked for: those of the named queues, or everything.
 local ranges = {}
 for index = 1, number() do
   local queue = text()
@@ -18,7 +20,7 @@ for index = 1, number() do
 end
 if #ranges == 0 then ranges[1] = { '-', '+' } end
 
--- Members of a group that have rung: of all tenants by alarm, or of one.
+-- Returns the first members of a group that have rung, by alarm: of all tenants, or of `tenant`.
 local function rung(tag, head)
   local index = ':due'
   if tenant ~= '' then index, head = ':turns', head .. tenant .. '\0' end
@@ -32,14 +34,14 @@ local function look(tag, low, high, found)
     local cut = string.find(member, '\0', 1, true)
     local format = cut and string.match(string.sub(member, cut + 1, cut + 10), '^%d%d%d%d%d%d%d%d%d%d$')
     if not format then
-      -- None that a store makes.
+      -- No store writes such a member.
       low = '(' .. member
     elseif tonumber(format) > newest then
-      -- Those of this queue that come next are newer.
+      -- The next groups of this queue have newer formats.
       low = '[' .. string.sub(member, 1, cut - 1) .. '\1'
     else
       local head = string.sub(member, 1, cut + 11)
-      -- The first of a group is its soonest.
+      -- The first member of a group is the soonest.
       local members = has_come(member, cut + 12) and rung(tag, head) or {}
       if #members > 0 then
         found[#found + 1] = head
@@ -60,7 +62,7 @@ for _, store in ipairs(KEYS) do
   answer[#answer + 1] = { found, {} }
 end
 
--- Where not all partitions are looked at, others may have more.
+-- If this call does not look at all partitions, the others may have more.
 if tenant == '' and members > (#KEYS == partitions and wanted or 0) then
   local share = math.floor(visits / (heads * partitions / #KEYS))
   local most_of_each = math.min(math.max(share, visits_least), visits_most)

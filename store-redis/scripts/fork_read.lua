@@ -1,5 +1,5 @@
--- Reads a part of what is copied of a life of the source (KEYS[2]): messages or events upwards after `from`,
--- checkpoints downwards before it. Numbers and records in turn.
+-- Reads a part of the rows that a fork copies from an incarnation of its source (KEYS[2]): messages or events upwards
+-- after `from`, or checkpoints downwards before it. Returns alternating numbers and records.
 local life, what = text(), text()
 local from, to = number(), number()
 local most, bytes = number(), number()

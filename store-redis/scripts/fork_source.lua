@@ -1,4 +1,5 @@
--- Reads which life of the source (KEYS[2]) is there, and how many checkpoints it has up to one, if it has that one.
+-- Reads the incarnation of a fork's source (KEYS[2]) and the number of its checkpoints up to a given one, if that
+-- checkpoint exists.
 local last = number()
 
 local row = redis.call('HMGET', KEYS[2], 'incarnation', 'life')

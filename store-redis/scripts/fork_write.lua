@@ -1,4 +1,5 @@
--- Writes a part of what is copied into a life that nobody sees yet. It ends by itself when nobody works on it.
+-- Writes a part of a copy into an incarnation that is not visible yet. Its keys expire unless the fork is finished in
+-- time.
 local life, ends, what = text(), number(), text()
 local count = number()
 local hash, restorable = tag .. ':' .. life .. ':' .. what, tag .. ':' .. life .. ':restorable'

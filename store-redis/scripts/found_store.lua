@@ -1,5 +1,5 @@
--- KEYS[1] holds what is fixed when a store is made. Makes it if it is not there, or changes it if that is asked for and
--- it is the one that was seen; and answers it.
+-- KEYS[1] holds the fixed parameters of a store. Creates them if there are none, or makes the given change if the
+-- store still has the incarnation that was seen. Returns the parameters.
 local format, partitions, incarnation, what, seen = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local found = redis.call('HMGET', KEYS[1], 'format', 'incarnation')
@@ -7,12 +7,13 @@ if not found[1] then
   redis.call('HSET', KEYS[1], 'format', format, 'partitions', partitions, 'incarnation', incarnation, 'whole', '0',
     'lives', '1', 'labels', '1')
 elseif found[2] ~= seen then
-  -- Somebody else has changed it.
+  -- Another process has changed the parameters.
 elseif what == 'renew' then
-  -- Given up is what was lost.
+  -- The lost data is given up.
   redis.call('HSET', KEYS[1], 'incarnation', incarnation, 'whole', '0')
 elseif what == 'raise' and tonumber(found[1]) < tonumber(format) then
-  -- From an older format. From here on no older version opens it. What carries the mark that it had is to be updated.
+  -- The store has an older format. From now on, no older version opens it. Partitions that carry its previous mark
+  -- are to be updated.
   redis.call('HSET', KEYS[1], 'format', format, 'incarnation', incarnation, 'whole', '0', 'raised_from', seen)
   if tonumber(found[1]) < 2 then redis.call('HDEL', KEYS[1], 'lives') end
   redis.call('HDEL', KEYS[1], 'labels')

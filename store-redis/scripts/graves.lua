@@ -1,4 +1,5 @@
--- Reads what a version before this one left of deleted sessions: when each was deleted, or ''.
+-- Reads keys that versions before tokens left of deleted sessions. Returns the instant of each deletion, or '' if
+-- there is no such key.
 local found = {}
 for index = 1, number() do found[index] = redis.call('GET', text()) or '' end
 return found

@@ -1,6 +1,6 @@
--- Reads as much as can be read of a session (KEYS[2]), for whoever mends or removes it: the clock, what kind of key
--- its row is, the fields of its row, the ids and facts of its open pending calls, and its labels. A text stands in place of what
--- cannot be read.
+-- Reads as much as possible of a session (KEYS[2]), to mend or remove it. Returns the clock, the type of the row's
+-- key, the fields of the row, the ids and facts of the open pending calls, and the labels. A part that cannot be read
+-- is replaced by a text.
 local kind = redis.call('TYPE', KEYS[2]).ok
 if kind ~= 'hash' then return { int(now), kind } end
 local flat, life = redis.call('HGETALL', KEYS[2]), nil

@@ -1,2 +1,2 @@
--- KEYS[1] holds the incarnation of the store in one partition: answers it.
+-- Returns the incarnation of the store that one partition holds (KEYS[1]), or ''.
 return redis.call('GET', KEYS[1]) or ''

@@ -1,5 +1,5 @@
--- KEYS[1] holds the incarnation of the store in one partition. Sets it if it is not there, or if it is one that is to
--- be replaced, or whatever it is; and answers it.
+-- KEYS[1] holds the incarnation of the store in one partition. Sets it: with `make` if there is none, with `raise` if
+-- it is `seen`, with `replace` in any case. Returns the incarnation that is stored then, or ''.
 local incarnation, what, seen = ARGV[1], ARGV[2], ARGV[3]
 
 local found = redis.call('GET', KEYS[1])

@@ -1,9 +1,9 @@
--- Reads what stands under the key of a session (KEYS[2]), and rows of it, all at one instant: the clock, the fields
--- of the row, the reason of an interrupt that a version before this one wrote, and for each want what is found.
+-- Reads the row of a session (KEYS[2]) and other data of the session, all at one instant. Returns the clock, the
+-- fields of the row, the reason of an interrupt if a version before tokens wrote it, and the data for each want.
 local flat = redis.call('HGETALL', KEYS[2])
 local row = {}
 for index = 1, #flat, 2 do row[flat[index]] = flat[index + 1] end
--- Nothing, or only what is left of earlier lives.
+-- There is no row, or only the remains of earlier incarnations.
 if #flat == 0 or (row.lives and not row.incarnation and not row.life) then return { int(now), flat } end
 
 local function whole_number(field)
@@ -19,11 +19,11 @@ local function own(name)
   return tag .. ':' .. row.life .. ':' .. name
 end
 
--- How many bytes and rows of each kind were read.
+-- The numbers of bytes and rows of each kind that were read.
 local bytes_of, rows_of = {}, {}
 
--- Fields of a hash by their numbers, as far as they go in. `head` is what a value has at least beside its payload,
--- and `cut` how much of it is wanted; 0 = all.
+-- Returns alternating numbers and values of a hash, until the limits of bytes and rows are reached. `head` is the
+-- most bytes that a value has besides its payload. `cut` is the number of bytes of each value to return; 0 = all.
 local function by_numbers(hash, numbers, kind, bytes_max, rows_max, head, cut)
   local found = {}
   for _, field in ipairs(numbers) do
@@ -39,7 +39,8 @@ local function by_numbers(hash, numbers, kind, bytes_max, rows_max, head, cut)
   return found
 end
 
--- Whole numbers of a range as texts, at most `most`. `low` and `high` are the fields of the row that bound it.
+-- Returns the whole numbers of a range as texts, at most `most`. `low` and `high` are the fields of the row that
+-- bound it; `low` may be ''.
 local function range(low, high, from, to, down, most)
   if low ~= '' then from = math.max(from, (row[low] and whole_number(low) or 0) + 1) end
   to = math.min(to, whole_number(high))
@@ -93,11 +94,11 @@ function read.scored()
   return by_numbers(hash, numbers, kind, bytes_max, rows_max, head, cut)
 end
 
--- For each: its number, its record, and how it ended or ''.
+-- Returns for each run its number, its record, and the record of its end or ''.
 function read.runs()
   local from, to, down, most = number(), number(), text() == '1', number()
   local hash, found = own('runs'), {}
-  -- Whoever claims writes there, also where there is none yet.
+  -- Fails if the key has another type: a claim will write there, even if no run exists yet.
   redis.call('HLEN', hash)
   for _, epoch in ipairs(range('runs_from', 'epoch', from, to, down, most)) do
     local run = redis.call('HMGET', hash, epoch, epoch .. 'e')
@@ -110,7 +111,7 @@ function read.runs()
   return found
 end
 
--- For each: its id, its order, its facts, its record.
+-- Adds the id, the order, the facts and the record of a pending call.
 local function pending(found, id, order, cut)
   local parts = redis.call('HMGET', own('pending'), 'f' .. id, 'r' .. id)
   if not parts[1] or not parts[2] then fail('CORRUPT', 'pending ' .. id) end

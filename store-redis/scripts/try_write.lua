@@ -1,3 +1,3 @@
--- KEYS[1] is in no store: a write to it that the server allows changes nothing.
+-- No store creates KEYS[1], so the write changes nothing, even if the server allows it.
 redis.call('SET', KEYS[1], '', 'XX')
 return 'allowed'

@@ -1,5 +1,5 @@
--- Finds whose turn it is in groups of several partitions (KEYS: the incarnation of the store in each), and answers the
--- clock and, for each partition, the turns of each of its groups.
+-- Finds the tenants whose turn is next in groups of several partitions (KEYS: the incarnation of the store in each).
+-- Returns the clock and, for each partition, the turns of each of its groups.
 local after = text()
 local bounds = { enough = number(), most = number(), each = number() }
 

@@ -1,9 +1,9 @@
--- Walks along indexes of several partitions (KEYS: the incarnation of the store in each) and answers the clock and,
--- for each partition, the members that it found on each walk, and the rows that stand behind them if those are wanted:
--- a member, its fields, its labels. Where a row cannot be read, a text stands in its place.
+-- Walks along indexes of several partitions (KEYS: the incarnation of the store in each). Returns the clock and, for
+-- each partition, the members found by each walk and, if wanted, their rows: a member, its fields, its labels. A row
+-- that cannot be read is replaced by a text.
 local beside, tenant = text(), text()
 
--- The key of the row that a member is about. In an index of one tenant it names no tenant.
+-- Returns the key of the row that a member names. In an index of one tenant, members name no tenant.
 local function row_of(tag, member)
   local owner, id = tenant, string.sub(member, 18)
   if owner == '' then
@@ -28,14 +28,14 @@ local function row(tag, member)
   return flat, labels
 end
 
--- The bounds of a walk among the members that begin with `head`: a digit follows.
+-- Returns the bounds of a walk among the members that begin with `head`. A digit follows the head.
 local function behind(head, low, high)
   low = low == '-' and '[' .. head or string.sub(low, 1, 1) .. head .. string.sub(low, 2)
   high = high == '+' and '(' .. head .. ':' or string.sub(high, 1, 1) .. head .. string.sub(high, 2)
   return low, high
 end
 
--- Of several heads, the one with which the fewest members begin within the bounds.
+-- Returns the head with which the fewest members within the bounds begin.
 local function shortest(key, heads, low, high)
   local found, fewest = heads[1] or '', nil
   for _, head in ipairs(#heads > 1 and heads or {}) do

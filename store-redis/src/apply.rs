@@ -1,4 +1,4 @@
-//! Writes: the commands of a write, and its outcome.
+//! Converts a write to the commands of a script, and reads the outcome.
 
 mod ops;
 mod outcome;
@@ -29,7 +29,7 @@ const COMMAND_ARGS_MAX: usize = 1_000;
 pub(crate) enum Expected {
     /// The key does not exist.
     Nothing,
-    /// A slot with this token, as it is stored.
+    /// A slot with this token, in its stored form.
     Token(String),
     /// A row that a version before tokens wrote.
     NoToken,
@@ -61,12 +61,12 @@ pub(crate) struct Plan {
     sizes: Vec<(&'static str, String, u64)>,
     touched: Vec<(&'static str, String)>,
     commands: Vec<Command>,
-    /// The last command that sets fields of a hash, by key.
+    /// The position of the last command that sets fields of a hash, by the key of the hash.
     sets: HashMap<String, usize>,
     hint: Vec<u8>,
-    /// The number of the incarnation that exists afterwards.
+    /// The number of the incarnation that exists afterwards; 0 if none exists.
     pub(crate) place: u64,
-    /// True if the write frees memory, so it is run even if none is left.
+    /// True if the write frees memory, so that it runs even if the server has none left.
     pub(crate) removes: bool,
 }
 
@@ -163,7 +163,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Adds a key that is touched before anything is written.
+    /// Adds a key that is touched before anything is written. `size` is the command that touches it.
     pub(crate) fn touch(&mut self, size: &'static str, key: &str) {
         if !self.touched.iter().any(|(_, touched)| touched == key) {
             self.touched.push((size, key.to_owned()));
@@ -253,7 +253,7 @@ impl Plan {
         }
     }
 
-    /// Adds a member to an index (named by the end of its key), or removes it.
+    /// Adds a member to an index, or removes it. The name of an index is the end of its key.
     pub(crate) fn index(&mut self, command: &str, index: &str, member: &[u8]) {
         let key = format!("{}:{index}", self.tag);
         self.touch("ZCARD", &key);
@@ -264,7 +264,7 @@ impl Plan {
         }
     }
 
-    /// Removes everything of an incarnation. The server frees the memory in the background, however large it is.
+    /// Removes all keys of an incarnation. The server frees their memory in the background.
     pub(crate) fn end_life(&mut self, life: &Life) {
         for (name, _) in OF_LIFE {
             self.unlink("EXISTS", &life.key(name));
@@ -286,7 +286,7 @@ impl Plan {
         self.plain(["ZREM".into(), open.into(), id.into()]);
     }
 
-    /// Removes a session from the lists of its labels.
+    /// Removes a session from the index by label.
     pub(crate) fn unlabel(&mut self, life: &Life, key: &SessionKey, created: Timestamp) {
         let (labels, index) = (life.key("labels"), format!("{}:{}", self.tag, labels_index(&key.tenant)));
         self.touch("EXISTS", &labels);
@@ -363,7 +363,8 @@ fn cut() -> Fault {
     Fault::Corrupt("the answer names no row".into())
 }
 
-/// Returns the index of a tenant's sessions by label. Sessions of earlier formats are in it after a rebuild.
+/// Returns the name of the index of a tenant's sessions by label. Sessions that an earlier format left are in it only
+/// after a rebuild.
 pub(crate) fn labels_index(tenant: &TenantId) -> String {
     format!("labels:{tenant}")
 }
@@ -375,12 +376,12 @@ pub(crate) fn label_members(row: &SessionRow, labels: &Labels) -> Vec<Vec<u8>> {
     labels.0.iter().map(member).collect()
 }
 
-/// Returns the index of a tenant's pending calls.
+/// Returns the name of the index of a tenant's pending calls.
 pub(crate) fn pending_index(key: &SessionKey) -> String {
     format!("pending:{}", key.tenant)
 }
 
-/// Returns the index entries of a slot: for each the end of the index's key, and the member.
+/// Returns the index entries of a slot. Each is the name of an index and a member.
 pub(crate) fn entries(slot: Option<&Slot>) -> Vec<(String, Vec<u8>)> {
     let Some(slot) = slot else { return Vec::new() };
     let Some(row) = &slot.row else {
@@ -409,7 +410,8 @@ pub(crate) fn life_entry(key: &SessionKey, life: Incarnation, created: Timestamp
     (lives_index(&key.tenant), place::of_life(life, created, &key.id))
 }
 
-/// Returns the index of a tenant's sessions by incarnation. It lacks sessions that format 1 left without an alarm.
+/// Returns the name of the index of a tenant's sessions by incarnation. Sessions that format 1 left without an alarm
+/// are in it only after a rebuild.
 pub(crate) fn lives_index(tenant: &TenantId) -> String {
     format!("lives:{tenant}")
 }

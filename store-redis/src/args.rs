@@ -5,7 +5,7 @@ use holdover_store::time::Timestamp;
 /// A bound that no stored number reaches. Scripts compute with doubles, which are exact below it.
 pub(crate) const BEYOND: u64 = 1 << 53;
 
-/// The last instant that has a place of its own in an index. Later instants share its place.
+/// The last instant, in milliseconds, that has a place of its own in an index. Later instants share its place.
 const LAST_INSTANT: i64 = (1 << 53) - 1;
 
 /// The arguments of one call.

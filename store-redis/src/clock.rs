@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 
 use holdover_store::time::Timestamp;
 
-/// The longest exchange whose answer says enough about a clock.
+/// The longest exchange whose answer may begin an estimate of a clock or move it forward.
 const HEARD_WITHIN: Duration = Duration::from_millis(100);
 
-/// The divisor of the greatest drift between clocks: they drift apart by less than one part in this number.
+/// The divisor of the greatest drift: two clocks are assumed to drift apart by less than one part in this number.
 const DRIFT: i64 = 1_000;
 
-/// The last readings of each clock. An estimate is ahead of a clock only if that clock was set back; the next
-/// answer then corrects it.
+/// The last reading of each clock. An estimate is ahead of a clock only if that clock was set back; the next answer
+/// then corrects it.
 pub(crate) struct Clocks {
-    /// One reading for each partition of a cluster, because partitions lie on different servers; otherwise a
-    /// single one. None: the clock must always be asked.
+    /// One reading for each partition of a cluster, because partitions lie on different servers; otherwise a single
+    /// one. None if the clock must always be asked.
     heard: Option<Mutex<Vec<Option<Heard>>>>,
 }
 
-/// A reading: the clock was at `at` when this process was at `when`, or later.
+/// A reading of a clock: at the instant `when` of this process, the clock showed at least `at`, in milliseconds.
 #[derive(Clone, Copy)]
 struct Heard {
     at: i64,
@@ -27,7 +27,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Returns the least that the clock shows at `when`.
+    /// Returns the earliest time, in milliseconds, that the clock may show at `when`.
     fn at(&self, when: Instant) -> i64 {
         let since = i64::try_from(when.saturating_duration_since(self.when).as_millis()).unwrap_or(i64::MAX);
         self.at.saturating_add(since - (since + DRIFT - 1) / DRIFT)
@@ -35,7 +35,7 @@ impl Heard {
 }
 
 impl Clocks {
-    /// Creates this number of clocks, with no reading yet.
+    /// Creates this number of clocks, without readings.
     pub(crate) fn new(clocks: usize) -> Self {
         Self { heard: Some(Mutex::new(vec![None; clocks])) }
     }
@@ -46,7 +46,7 @@ impl Clocks {
         Self { heard: None }
     }
 
-    /// Notes an answer to a request that was sent at `sent`: the clock was at `at` between then and now.
+    /// Notes an answer to a request that was sent at `sent`. The clock showed `at` at some time since then.
     pub(crate) fn heard(&self, clock: usize, sent: Instant, at: Timestamp) {
         let Some(heard) = &self.heard else { return };
         let (when, at) = (Instant::now(), at.as_ms());
@@ -64,7 +64,7 @@ impl Clocks {
         }
     }
 
-    /// Returns the least that every known clock shows.
+    /// Returns the earliest of the estimates of all clocks. Returns none if there is no reading.
     pub(crate) fn now(&self) -> Option<Timestamp> {
         let heard = self.heard.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

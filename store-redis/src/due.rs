@@ -1,9 +1,9 @@
 //! Finds due sessions: chooses them, and reads their wanted rows.
 //!
-//! First the candidates are collected from the indexes of all partitions, members only and in one look: the
-//! soonest of all and, if more are due than are asked for, the soonest of the tenants whose turn is next.
-//! [`find_due`] chooses among them as in every store. Then the rows of the chosen sessions are read. A session
-//! that is no longer due, or cannot be read, takes no place: it is left out, and another is chosen.
+//! First the candidates are collected from the indexes of all partitions, usually in one look: the soonest of all
+//! and, if more are due than are asked for, the soonest of the tenants whose turn is next. [`find_due`] chooses among
+//! them as in every store. Then the rows of the chosen sessions are read. For a session that is no longer due or
+//! cannot be read, another is chosen. Unreadable sessions are also reported as errors.
 
 mod soonest;
 mod turns;
@@ -26,7 +26,8 @@ use crate::store::Shared;
 /// The most rounds of choosing, which is repeated if a chosen session was no longer due or could not be read.
 const ROUNDS_MAX: usize = 256;
 
-/// The most sessions that are read beyond the chosen ones, after many could not be read.
+/// The most sessions that one round reads beyond the chosen ones, if sessions of earlier rounds were not due or could
+/// not be read.
 const AHEAD_MAX: usize = 512;
 
 /// The rows of sessions that may be chosen.

@@ -31,7 +31,8 @@ pub(crate) enum Fault {
     Newer(String),
     /// Acknowledged data is missing.
     WentBack(String),
-    /// There is no store, or it is incomplete, and it was not to be created.
+    /// The store does not exist, is incomplete or needs an update, and the options rule the change out; or other
+    /// processes kept changing it.
     Absent(String),
 }
 
@@ -124,17 +125,18 @@ fn kind_of(error: &RedisError, call: Call) -> (StoreErrorKind, Retry) {
     }
 }
 
-/// Returns whether the server refused the command for good: it is unknown there, or forbidden to this user.
+/// Returns true if the server refused the command for good, for example because it does not know the command or
+/// forbids it to this user.
 pub(crate) fn is_refusal(error: &RedisError) -> bool {
     kind_of(error, Call::Read).1 == Retry::Never
 }
 
-/// Returns whether the command certainly did not reach a server.
+/// Returns true if the command certainly did not reach a server.
 fn never_sent(error: &RedisError) -> bool {
     error.is_connection_refusal() || error.kind() == ErrorKind::ClusterConnectionNotFound
 }
 
-/// Returns whether the server reported that it did not run the command, and may do so soon.
+/// Returns true if no server ran the command, and one may run it soon.
 pub(crate) fn may_run_soon(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(kind) => matches!(
@@ -151,7 +153,7 @@ pub(crate) fn may_run_soon(error: &RedisError) -> bool {
     }
 }
 
-/// Returns whether another server may answer from now on than the one whose settings were read.
+/// Returns true if, after this error, a server may answer whose settings were not read.
 pub(crate) fn is_break(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,

@@ -16,7 +16,8 @@ use crate::error::Fault;
 use crate::reply;
 use crate::store::{Shared, unknown};
 
-/// The time, in seconds, for which a copy is kept without its fork.
+/// The time, in seconds, for which a copy is kept after its last part was written, if its fork does not become
+/// visible.
 const COPY_STANDS_S: u64 = 60 * 60;
 
 /// The most rows that one script copies, and about the most bytes.
@@ -29,8 +30,7 @@ const TRIES_MAX: usize = 16;
 /// The most drafts that a handle remembers.
 const DRAFTS_MAX: usize = 64;
 
-/// The copies, by the key of the fork that they are for. A fork whose first write came too late need not be copied
-/// again.
+/// The finished copies, by the key of their fork. If the first write of a fork came too late, its copy is used again.
 #[derive(Default)]
 pub(crate) struct Drafts(Mutex<HashMap<SessionKey, (Prefix, u64)>>);
 
@@ -57,8 +57,8 @@ impl Drafts {
 }
 
 impl Shared {
-    /// Copies the prefix and returns the number of the incarnation that holds it. `Err`: the verdict with which
-    /// the write ends instead.
+    /// Copies the prefix and returns the number of the incarnation that holds it. The inner error is the verdict with
+    /// which the write ends instead.
     pub(crate) async fn draft(&self, write: &Write, prefix: &Prefix) -> Result<Result<u64, Verdict>, Fault> {
         // An existing fork is not copied again.
         let there = self.read_rows(&write.key, &[]).await?;
@@ -95,8 +95,8 @@ impl Shared {
         Ok(Err(Verdict::Lost))
     }
 
-    /// Returns the number of checkpoints of the source, up to the one at which it is forked. None: the source does
-    /// not exist.
+    /// Returns the number of checkpoints of the source, up to the one at which it is forked. Returns none if that
+    /// checkpoint or that incarnation of the source does not exist.
     async fn checkpoints_of(&self, prefix: &Prefix) -> Result<Option<u64>, Fault> {
         let args = self.args().number(prefix.last_checkpoint);
         let mut reply = self.on(&self.scripts.fork_source, &prefix.from, args).await?;

@@ -1,4 +1,4 @@
-//! The runs that a handle was granted. This knowledge is used to detect a store that went back in time.
+//! The runs that a handle was granted. They are used to detect a store that went back in time.
 //!
 //! A store that went back in time may have granted the same epoch a second time, or lost a commit, or the whole
 //! session. The fence alone does not show that. So everything that is read for a write of a run is compared with
@@ -23,7 +23,7 @@ tokio::task_local! {
 const GRANTS_MAX: usize = 16_384;
 
 /// The run that a fence was granted to, the newest version that was acknowledged under it, and the instant of that
-/// by the store's clock.
+/// acknowledgement by the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) run: RunId,
@@ -41,7 +41,8 @@ struct Known {
     in_order: VecDeque<Fence>,
 }
 
-/// Runs `done` for the run with this fence. Sessions that it reads are compared with what is known of the run.
+/// Awaits `done` on behalf of the run with this fence. If `done` reads the run's session, the session is compared
+/// with what is known of the run.
 pub(crate) async fn of_run<T>(fence: &Fence, done: impl Future<Output = T>) -> T {
     FENCE.scope(fence.clone(), done).await
 }

@@ -1,5 +1,5 @@
-//! Change hints. Scripts publish to a channel of their partition, and each handle listens on a connection of
-//! its own. They are only hints: a caller that polls misses nothing.
+//! Change hints. Scripts publish them to a channel of their partition, and each handle listens on a connection of its
+//! own. A hint carries no data: a caller that only polls misses nothing.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"
@@ -29,8 +29,8 @@ struct Changes {
     ear: Ear<Listener>,
 }
 
-/// A connection that is being opened. However this ends, even with the runtime of its task, the next waiter may
-/// begin another.
+/// A connection that is being opened. When this value is dropped, even because the runtime of its task ended, the
+/// next waiter may begin another.
 struct Opening {
     changes: Weak<Changes>,
     number: u64,
@@ -43,16 +43,16 @@ impl Hints {
         Self { options, channels, changes: Arc::new(changes) }
     }
 
-    /// Returns when a watched session may have changed, after `at_most` at the latest. If no hints can be heard,
-    /// it waits for `at_most`.
+    /// Returns when the watched data may have changed, after `at_most` at the latest. If no hints can be heard,
+    /// returns after `at_most`.
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {
         let wait = self.changes.waiters.begin(watch);
         self.listen();
         wait.heard(at_most).await;
     }
 
-    /// Opens the connection if it is closed, in a task of its own: it is opened once, however short the first
-    /// waits are. Then all waiters are woken, because changes may have been missed before.
+    /// Opens the connection if it is closed. A task of its own opens it, so that it is opened once even if the first
+    /// waits are short. Then all waiters are woken, because changes may have been missed before.
     fn listen(&self) {
         let Some(number) = self.changes.ear.begin() else { return };
         let opening = Opening { changes: Arc::downgrade(&self.changes), number };

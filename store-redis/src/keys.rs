@@ -48,7 +48,7 @@ impl Keys {
         format!("{{{}:{partition}}}", self.namespace)
     }
 
-    /// Returns the key that holds the incarnation of the store.
+    /// Returns the key that holds the incarnation of the store in a partition.
     pub(crate) fn store(&self, partition: u16) -> String {
         format!("{}:store", self.tag(partition))
     }
@@ -107,8 +107,8 @@ pub(crate) const OF_LIFE: [(&str, &str); 18] = [
     ("urgent", "ZCARD"),
 ];
 
-/// The keys of one incarnation of a session. Its number is drawn at random when it is created, so a session that
-/// is created again shares no key with the one before.
+/// The keys of one incarnation of a session. The number of an incarnation is random, so a session that is created
+/// again shares no key with the one before.
 #[derive(Debug, Clone)]
 pub(crate) struct Life(String);
 
@@ -119,7 +119,8 @@ impl Life {
     }
 }
 
-/// Returns whether `namespace` is valid: it contains no character that is special in a hash tag or a pattern.
+/// Returns true if `namespace` is valid: it is not empty, has at most [`NAMESPACE_BYTES_MAX`] bytes, and contains no
+/// character that is special in a hash tag or a pattern.
 pub(crate) fn is_namespace(namespace: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'/');
     !namespace.is_empty() && namespace.len() <= NAMESPACE_BYTES_MAX && namespace.bytes().all(plain)

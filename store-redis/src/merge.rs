@@ -17,7 +17,7 @@ use crate::keys::Keys;
 pub(crate) struct Found<T> {
     /// Rows with their places, in order.
     pub(crate) rows: Vec<(Bytes, T)>,
-    /// The place up to which it has looked. None: to the end.
+    /// The place up to which the partition has looked. None if it has looked to the end.
     pub(crate) looked: Option<Bytes>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Merge<T> {
 }
 
 impl<T> Merge<T> {
-    /// Creates a walk that continues after a place. Empty: from the start.
+    /// Creates a walk that continues after a place. If the place is empty, the walk begins at the start.
     pub(crate) fn new(keys: &Keys, order: Order, after: &[u8]) -> Self {
         let after = Bytes::copy_from_slice(after);
         let stream =
@@ -77,8 +77,8 @@ impl<T> Merge<T> {
         share(rows, self.streams.len())
     }
 
-    /// Looks until the next row is known, and returns it without taking it. None: there are no more rows. The
-    /// content of the partitions bounds the number of looks, because each begins where the one before it ended.
+    /// Looks until the next row is known, and returns it without taking it. Returns none if there are no more rows.
+    /// The content of the partitions bounds the number of looks, because each begins where the one before it ended.
     pub(crate) async fn peek(&mut self, look: &Look<'_, T>) -> Result<Option<&(Bytes, T)>, Fault> {
         loop {
             if let Some(index) = self.next_known() {

@@ -1,8 +1,8 @@
 //! Moves the entries of format 1, which kept sessions with an alarm in `alarms`, `alarms:QUEUE` and `interrupted`.
 //!
-//! Nothing else uses the store meanwhile: older versions have lost access, and the store is not complete yet. One
-//! script moves each session, so if a process is interrupted the next one moves the rest, and several may move at
-//! once.
+//! Nobody uses the sessions until all are moved: older versions have lost access, and no handle of this version opens
+//! before that. One script moves each session. So if a process is interrupted, the next one moves the rest, and
+//! several processes may move sessions at once.
 
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -25,8 +25,8 @@ const STEP: usize = 1_000;
 const AT_ONCE: usize = 64;
 const PARTITIONS_AT_ONCE: usize = 4;
 
-/// The most attempts to move a session that is written in between. After these, another process has moved it and
-/// serves it.
+/// The most attempts to move a session that is written in between. After these, another process has moved it, because
+/// only a process that has moved all sessions writes to them.
 const TRIES_MAX: usize = 10;
 
 impl Shared {
@@ -61,7 +61,7 @@ impl Shared {
         }
     }
 
-    /// Moves the session at a place. Removes the entry if it names no session.
+    /// Moves the session that an entry names. If the entry names no session, only removes it.
     async fn move_one(&self, partition: u16, member: &[u8]) -> Result<(), Fault> {
         let place = place::session(member).filter(|place| self.keys.partition_of(&place.key) == partition);
         let row =

@@ -45,18 +45,19 @@ struct Founded {
     incarnation: String,
     /// True if every partition has been marked, and everything that an older version left was moved.
     whole: bool,
-    /// The incarnation before the store was raised from an older format. None: that work is finished.
+    /// The incarnation before the store was raised from an older format. None if that work is finished, or was never
+    /// needed.
     raised_from: Option<String>,
-    /// True if format 1 left no session, or a rebuild has since added all sessions to the indexes by incarnation.
+    /// True if the store never had format 1, or a rebuild has since added all sessions to the indexes by incarnation.
     has_all_lives: bool,
-    /// True if formats 1 and 2 left no session, or a rebuild has since added all sessions to the indexes by label.
+    /// True if the store never had format 1 or 2, or a rebuild has since added all sessions to the indexes by label.
     has_all_labels: bool,
 }
 
 /// A change of the fixed parameters.
 #[derive(Debug, Clone, Copy)]
 enum Change {
-    /// Creates them.
+    /// Creates the parameters.
     Make,
     /// Gives the store another incarnation, and so gives up lost data.
     Renew,
@@ -104,7 +105,7 @@ fn went_back() -> Fault {
     Fault::WentBack("partitions have lost their data; open with accept_loss to go on without it".into())
 }
 
-/// Returns the existing store. Fails if it is not whole.
+/// Returns the parameters of the existing store. Fails if there is no store, it needs an update, or it is not whole.
 async fn as_it_is(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault> {
     let Some(founded) = look(wire, options).await? else {
         return Err(absent(options, "there is no store yet, and nothing was to be changed"));
@@ -200,8 +201,8 @@ async fn look(wire: &Wire, options: &RedisOptions) -> Result<Option<Founded>, Fa
     Ok(Some(read(answer, options)?))
 }
 
-/// Changes the fixed parameters, if the incarnation is still the one that was seen. Returns the parameters after
-/// that.
+/// Changes the fixed parameters, if there are none or the incarnation is still the one that was seen. Returns the
+/// parameters that are stored then.
 async fn change(
     wire: &Wire,
     options: &RedisOptions,
@@ -248,7 +249,7 @@ fn read(answer: redis::Value, options: &RedisOptions) -> Result<Founded, Fault> 
     })
 }
 
-/// Returns whether every partition carries the mark of this store.
+/// Returns true if every partition carries the mark of this store.
 async fn is_whole(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<bool, Fault> {
     let marks = in_each(wire, keys, &LOOK_AT, &Args::default()).await?;
     Ok(marks.iter().all(|found| found == incarnation))

@@ -21,7 +21,7 @@ pub(crate) enum Opening {
     Looks,
 }
 
-/// The location of the server and the settings with which it is used.
+/// The addresses of the server or cluster, and the settings with which it is used.
 #[derive(Clone)]
 pub struct RedisOptions {
     pub(crate) nodes: Vec<String>,
@@ -40,15 +40,14 @@ pub struct RedisOptions {
 }
 
 impl RedisOptions {
-    /// The beginning of every key, unless another namespace is named.
+    /// The default namespace. Every key begins with it, inside a hash tag.
     pub const NAMESPACE: &str = "holdover";
-    /// The number of partitions of a new store on one server, unless another number is named. A search for due
-    /// sessions asks each partition, and one server gains nothing from more.
+    /// The default number of partitions of a new store on one server. More partitions make a search for due sessions
+    /// slower, and one server gains nothing from them.
     pub const PARTITIONS_ON_ONE_SERVER: u16 = 8;
-    /// The number of partitions of a new store in a cluster, unless another number is named: enough for
-    /// several masters to share them.
+    /// The default number of partitions of a new store in a cluster: enough for several masters to share them.
     pub const PARTITIONS_IN_A_CLUSTER: u16 = 64;
-    /// The default time limit of one command. It is longer than a pause of a server that rewrites its log.
+    /// The default time limit of one command. It is longer than the usual pause of a server that rewrites its log.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
     /// The default time limit for making a connection.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,17 +58,17 @@ impl RedisOptions {
 
     /// Creates options for the server named by `redis://[user:password@]host[:port][/db]`, or for the cluster of
     /// which `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes. The URL may end with
-    /// `?namespace=name` (default: [`Self::NAMESPACE`]) and `?partitions=number` (see
-    /// [`partitions`](Self::partitions)), joined by `&`.
+    /// `?namespace=name&partitions=number`. Either parameter may be left out; the default namespace is
+    /// [`Self::NAMESPACE`], and [`partitions`](Self::partitions) describes the number.
     ///
     /// With `rediss://` and `rediss+cluster://` all connections use TLS, and the server's certificate is verified:
     /// it must be signed by an authority that the system trusts, or by the one that [`authority`](Self::authority)
     /// names.
     ///
     /// # Errors
-    /// Fails for another scheme, an invalid Redis URL, an unknown parameter or an invalid value of one, and a
-    /// namespace that [`namespace`](Self::namespace) refuses. The error does not repeat the URL, because it may
-    /// hold a password.
+    /// Fails with [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) for another scheme, an invalid
+    /// Redis URL, a part after `#`, an unknown parameter, an invalid value of a parameter, or a namespace that
+    /// [`namespace`](Self::namespace) refuses. The error does not repeat the URL, because it may hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let (url, named) = match url.split_once('?') {
             Some((url, query)) => (url, Parameters::parse(query)?),
@@ -114,7 +113,7 @@ impl RedisOptions {
         }
     }
 
-    /// Sets the beginning of every key, so that several stores can share a server.
+    /// Sets the namespace, with which every key begins, so that several stores can share a server.
     ///
     /// # Errors
     /// Fails for an empty namespace, for one of more than 64 bytes, and for characters other than letters, digits
@@ -148,8 +147,8 @@ impl RedisOptions {
         self.nodes.iter().any(|node| node.starts_with("rediss:"))
     }
 
-    /// Sets the number of partitions of a new store, 1 to 1024. An existing store must have this number. If a
-    /// store may move from one server into a cluster, give it from the start the number that it will need there.
+    /// Sets the number of partitions of a new store, limited to 1 to 1024. An existing store must have this number.
+    /// If a store may move from one server into a cluster, give it from the start the number that it will need there.
     #[must_use]
     pub fn partitions(mut self, partitions: u16) -> Self {
         self.partitions = Some(partitions.clamp(1, PARTITIONS_MAX));
@@ -158,7 +157,8 @@ impl RedisOptions {
 
     /// Sets the time limit of one command. If a write takes longer, its outcome is unknown. After a connection was
     /// lost, the settings are read before the command, which may take as long again. A call that waits for other
-    /// writes of its session, or is decided again because of them, still ends within twice this time.
+    /// writes of its session, or is decided again because of them, still ends after about twice this time. Only a
+    /// call that copies or removes a whole session may take longer.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.operation_timeout = timeout;
@@ -203,8 +203,8 @@ impl RedisOptions {
         self
     }
 
-    /// Opens the store only to look at it, and only if it exists and is whole. Nothing is created or changed. A
-    /// store of an older version that needs an update is refused.
+    /// Opens the store without creating or changing anything. A store that does not exist, is not whole, or needs an
+    /// update to this version is refused.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.opening = Opening::Looks;

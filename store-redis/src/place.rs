@@ -1,5 +1,5 @@
-//! Places in the indexes: an instant as text that sorts like the instant, then ids. All members of an index have
-//! the same score, so they sort by their bytes.
+//! Places in the indexes. A place holds an instant, as text that sorts like the instant, and ids. All members of an
+//! index have the same score, so they sort by their bytes.
 
 use holdover_store::PendingCall;
 use holdover_store::ids::{Incarnation, PendingId, SessionId, SessionKey, TenantId};
@@ -8,7 +8,7 @@ use holdover_store::time::Timestamp;
 
 use crate::args::clamped;
 
-/// The length of an instant as text: a digit for the sign, then 16.
+/// The length of an instant as text: one digit for the sign, then 16 digits.
 const INSTANT: usize = 17;
 
 /// The number that is added to an instant before 1970, so that its text sorts correctly.
@@ -60,8 +60,8 @@ pub(crate) fn lived(place: &[u8], tenant: &TenantId) -> Option<SessionPlace> {
     life.iter().all(u8::is_ascii_hexdigit).then(|| listed(place, tenant)).flatten()
 }
 
-/// Returns the beginning of the places of a tenant's sessions with this label. It contains the lengths of its
-/// texts, so the beginning for one label is never that of another.
+/// Returns the beginning of the places of a tenant's sessions with this label. It contains the lengths of the name
+/// and the value, so no beginning is that of another label.
 pub(crate) fn label_head(name: &str, value: &str) -> Vec<u8> {
     format!("{}:{name}{}:{value}", name.len(), value.len()).into_bytes()
 }

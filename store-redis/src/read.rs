@@ -18,10 +18,11 @@ use crate::records::{self, Owner};
 use crate::reply::{self, Reply};
 use crate::row::Fields;
 
-/// The most numbered rows that one script reads. A longer read is cut there.
+/// The most messages, events, deltas or runs that one script reads. A longer read is cut there.
 const NUMBERS_MAX: usize = 2_000;
 
-/// The bytes of a record that are read if its payload is not wanted: everything before the payload is shorter.
+/// The number of bytes of a record that are read if its payload is not wanted. The part before the payload is
+/// shorter.
 const HEAD_BYTES: usize = 512;
 
 /// Returns the most bytes that a record has besides its payload, for kinds that are read within a limit of bytes.
@@ -45,9 +46,10 @@ fn overhead(kind: Kind) -> usize {
 
 /// The keys in which numbered rows are stored.
 enum Numbered {
-    /// A hash without gaps, with two fields of the session's row as its bounds.
+    /// The name of a hash without gaps, and the two fields of the session's row that bound it. If the first field is
+    /// empty, there is no lower bound.
     Hash(&'static str, &'static str, &'static str),
-    /// A hash, with the numbers in a sorted set.
+    /// The name of a hash, and that of a sorted set with its numbers.
     Scored(&'static str, &'static str),
     Runs,
 }

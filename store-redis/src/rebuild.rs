@@ -22,14 +22,14 @@ const STEP: usize = 1000;
 /// The number of sessions that are indexed at once.
 const AT_ONCE: usize = 64;
 
-/// The most attempts to index a session that others write in between. After these it is left to them, because each
-/// write updates the indexes of its session.
+/// The most attempts to index a session that others write in between. After these, the session is left out, and the
+/// indexes do not count as complete.
 const TRIES_MAX: usize = 10;
 
 /// The result of a rebuild.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// The number of sessions in the store.
+    /// The number of sessions in the store, including unreadable ones.
     pub sessions: u64,
     /// The number of entries that were missing and were added.
     pub added: u64,
@@ -42,14 +42,15 @@ pub struct Rebuilt {
 }
 
 impl RedisStore {
-    /// Rebuilds the indexes of alarms, of sessions and of pending calls by a walk over every key. Missing entries
-    /// are added, and entries that point to nothing are removed. Each session is handled at one instant, so
-    /// workers may continue meanwhile. An unreadable session does not stop the rebuild. The time grows with the
-    /// size of the server, once for each partition.
+    /// Rebuilds all indexes: of alarms, of sessions, of labels and of pending calls. Missing entries are added, and
+    /// entries that point to nothing are removed. Each session is handled at one instant, so workers may continue
+    /// meanwhile. An unreadable session does not stop the rebuild. For each partition, the server walks over all of
+    /// its keys, so the time grows with their number.
     ///
-    /// In a store that an earlier version made, sessions from before the update are found by their labels in a
-    /// walk over all sessions of their tenant. After a rebuild that could read everything
-    /// ([`unreadable`](Rebuilt::unreadable) is 0), newly opened handles find them along an index.
+    /// In a store that an earlier version made, sessions are found by their labels in a walk over all sessions of
+    /// their tenant. After a rebuild that could read everything ([`unreadable`](Rebuilt::unreadable) is 0), newly
+    /// opened handles find them along an index. If others wrote a session at every attempt to index it, repeat the
+    /// rebuild.
     ///
     /// # Errors
     /// Errors have the operation `rebuild_indexes`. After an interruption, call it again from the start.
@@ -65,7 +66,7 @@ struct Done {
     is_session: bool,
     added: u64,
     torn: bool,
-    /// True if the session is left to the processes that write it.
+    /// True if the session is left out, because others wrote it at each attempt.
     is_left: bool,
 }
 
@@ -203,7 +204,7 @@ impl Shared {
     }
 }
 
-/// Returns whether an index entry matches its session. None: that cannot be known.
+/// Returns true if an index entry matches its session. Returns none if that cannot be known.
 fn stands(
     key: &SessionKey,
     there: &Looked,
@@ -280,7 +281,7 @@ impl Indexes<'_> {
     }
 }
 
-/// Returns the kind of an index by the end of its key. None: it is no index.
+/// Returns the kind of the index whose key ends with `name`. Returns none if there is no such index.
 fn index(name: &str) -> Option<Indexes<'_>> {
     match name.split_once(':') {
         Some(("sessions", tenant)) => Some(Indexes::Sessions(tenant)),

@@ -9,8 +9,8 @@ use crate::script::TRY_WRITE;
 use crate::store::RedisStore;
 
 impl RedisStore {
-    /// Returns why the store cannot be written. None: it can. The reason may concern this user, or the server: it
-    /// has no memory left, cannot save, or has too few replicas. Changes nothing.
+    /// Returns the reason why the store cannot be written, or none if it can. The user may lack the right, or the
+    /// server may have no memory left, be unable to save, or have too few replicas. Changes nothing.
     ///
     /// # Errors
     /// Errors have the operation `unwritable`. The call fails if a server cannot be asked.

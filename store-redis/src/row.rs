@@ -19,7 +19,8 @@ use holdover_store::{Interrupt, Lease, Receipt, SessionStatus, StreamId, Tombsto
 use crate::error::Fault;
 use crate::reply::{self, Packed, Reply, pack};
 
-/// The token of a row from a version before tokens. No write is decided on it: the row gets a token first.
+/// The token of a row from a version before tokens. A write that was decided on it is lost: the row gets a token
+/// first.
 pub(crate) const NO_TOKEN: Token = Token(0);
 
 /// Returns the stored form of a token.
@@ -43,7 +44,7 @@ impl Fields {
         Ok(Self(reply.pairs()?.into_iter().collect()))
     }
 
-    /// Returns whether there is no row at all.
+    /// Returns true if there is no row at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -180,7 +181,8 @@ impl Fields {
         Ok(lives)
     }
 
-    /// Returns the slot. `reason` is that of an interrupt, if the row does not contain it.
+    /// Returns the slot; none if there are no fields. `reason` is the reason of the interrupt, if the row does not
+    /// contain it.
     pub(crate) fn slot(&self, key: &SessionKey, reason: &[u8]) -> Result<Option<Slot>, Fault> {
         if self.is_empty() {
             return Ok(None);

@@ -53,7 +53,8 @@ impl Shared {
         Ok(found)
     }
 
-    /// Reads for the write of a run. Fails if the session contradicts what is known of the run.
+    /// Reads a session. If the read serves a write of a run, fails if the session contradicts what is known of the
+    /// run.
     async fn read_for_run(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, Fault> {
         let found = self.read_rows(key, wants).await?;
         if let Some(fence) = grants::fence().filter(|fence| fence.key == *key)
@@ -125,8 +126,7 @@ impl Shared {
         Ok(outcome.verdict(now, plan.place))
     }
 
-    /// Stores the remains that a version before tokens left of a deleted session as a tombstone, which later reads
-    /// find.
+    /// Writes a tombstone of a session that a version before tokens deleted, so that later reads find it.
     async fn keep_buried(
         &self,
         write: &Write,

@@ -1,5 +1,6 @@
-//! The scripts. Each is built from shared files, each of which may use those before it, and from its own file. No
-//! script decides anything about sessions: it reads, compares a token, and runs commands that it was given.
+//! The scripts. Each script on sessions is built from shared files and a file of its own, and each file may use those
+//! before it. No script decides what is written to a session: it reads, compares a token, and runs commands that it
+//! was given.
 
 use std::sync::LazyLock;
 
@@ -58,7 +59,7 @@ impl Script {
         Self { source, sha }
     }
 
-    /// Creates a script of a test, without the shared files.
+    /// Creates a script for a test, without the shared files.
     #[cfg(feature = "test-access")]
     pub(crate) fn plain(source: &str) -> Self {
         Self::new(Does::Writes, &[source])

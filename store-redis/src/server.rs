@@ -19,7 +19,7 @@ pub(crate) const MIN_REPLICAS: &str = "min-replicas-to-write";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) info: BTreeMap<String, String>,
-    /// The configuration. None: `CONFIG` is forbidden.
+    /// The configuration. None if `CONFIG` is forbidden.
     pub(crate) config: Option<BTreeMap<String, String>>,
     pub(crate) replicas: Replicas,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Server {
 /// The replicas that may take over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Replicas {
-    /// The connected ones, since the server is not in a cluster.
+    /// The connected replicas. Used for a server that is not in a cluster.
     #[default]
     Connected,
     /// This number of replicas in the cluster, including those that are away.
@@ -89,10 +89,9 @@ impl Server {
         (survives, why)
     }
 
-    /// Returns the promise that the log allows. Only under `always` are commits written before they are
-    /// acknowledged. Under `everysec` the write itself is delayed while an older one is being synced, and under
-    /// both other settings a full disk delays it. Then the death of the server loses commits, not only a power
-    /// cut.
+    /// Returns the promise that the log allows. Only under `always` are commits written before they are acknowledged.
+    /// Under `everysec` the write itself is delayed while an older one is being synced, and under both other settings
+    /// a full disk delays it. So not only a power cut loses commits, but also the death of the server.
     fn by_log(&self) -> (CommitSurvives, Vec<(&'static str, String)>) {
         let on = match (self.config("appendonly"), self.info("aof_enabled")) {
             (Some(appendonly), _) => appendonly == "yes",

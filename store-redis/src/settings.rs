@@ -27,18 +27,19 @@ type Answers<T> = BTreeMap<String, T>;
 #[derive(Debug, Default)]
 struct Said {
     info: Answers<BTreeMap<String, String>>,
-    /// The configurations. None: `CONFIG` is forbidden.
+    /// The configurations. None if `CONFIG` is forbidden.
     config: Option<Answers<BTreeMap<String, String>>>,
-    /// The views of the cluster. None: there is no cluster, or `CLUSTER NODES` is forbidden.
+    /// The nodes of the cluster as each master reports them. None if there is no cluster, or `CLUSTER NODES` is
+    /// forbidden.
     nodes: Option<Answers<Nodes>>,
 }
 
 /// Reads the settings of every master.
 ///
 /// # Errors
-/// Fails for a server that is too old, is a replica, or evicts data when its memory is full. Also fails if a
-/// server does not answer for a passing reason, or if a master cannot be asked: a late answer is not taken for a
-/// forbidden command, and a master that is away is not ignored.
+/// Fails for a server that is too old, is a replica, or evicts data when its memory is full. Also fails if a master
+/// does not answer, even for a passing reason: a missing answer is not taken for a forbidden command, and no master
+/// is ignored.
 pub(crate) async fn read(wire: &Wire, options: &RedisOptions) -> Result<Capabilities, Fault> {
     let nodes = if options.cluster { nodes(wire).await? } else { None };
     let info = wire.ask_all(redis::cmd("INFO").arg("everything")).await?;
@@ -61,8 +62,8 @@ async fn nodes(wire: &Wire) -> Result<Option<Answers<Nodes>>, Fault> {
     }
 }
 
-/// Returns the answers of all masters. None: the command is forbidden, as on managed services, and INFO has to
-/// suffice.
+/// Returns the answers of all masters. Returns none if the command is forbidden, as on managed services. Then `INFO`
+/// has to suffice.
 async fn allowed(wire: &Wire, command: &Cmd) -> Result<Option<Answers<Value>>, Fault> {
     match wire.ask_all(command).await {
         Ok(answers) => Ok(Some(answers)),
@@ -96,7 +97,7 @@ impl Said {
     }
 }
 
-/// Takes the answer of a node. None: the command is forbidden.
+/// Takes the answer of a node. Returns none if the command is forbidden.
 fn of_node<T>(answers: &mut Option<Answers<T>>, node: &str) -> Result<Option<T>, Fault> {
     match answers {
         Some(answers) => answers.remove(node).map(Some).ok_or_else(|| incomplete(node)),

@@ -1,5 +1,6 @@
-//! The contract. The store over rows decides. This module adds what only Redis needs: a check that scripts can
-//! compute with an instant, the runs that a handle remembers, and the removal of unreadable sessions.
+//! The implementation of the contract. The store over rows decides. This module adds three things that only Redis
+//! needs: a check that scripts can compute with an instant, the runs that a handle remembers, and the removal of
+//! unreadable sessions.
 
 use std::time::Duration;
 
@@ -72,7 +73,8 @@ impl StateStore for RedisStore {
         deletion: Deletion,
     ) -> Result<DeleteOutcome, StoreError> {
         match self.rows.delete_session(key, deletion).await {
-            // A session that no run holds. The store over rows handles a deletion by force.
+            // The session cannot be read, and is deleted only if no run holds it. The store over rows handles a
+            // deletion by force.
             Err(error)
                 if error.kind == StoreErrorKind::Corrupt
                     && deletion.mode == DeleteMode::UnlessActive

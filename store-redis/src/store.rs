@@ -1,4 +1,4 @@
-//! The store: a handle, the state that its clones share, and the way a script is run.
+//! The store: a handle, the state that its clones share, and the functions that run a script.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -57,16 +57,16 @@ pub(crate) struct Shared {
 }
 
 impl RedisStore {
-    /// Opens the store, and creates it if it does not exist. A store of an older version is updated, which shuts
-    /// that version out. Several processes may do so at once.
+    /// Opens the store, and creates it if it does not exist, unless the options rule that out. A store of an older
+    /// version is updated, which shuts that version out. Several processes may open the store at once.
     ///
     /// # Errors
     /// Errors have the operation `open`:
     ///
-    /// - [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, is too old,
-    ///   is a replica, may evict sessions by itself, or has lost partitions, or if the store would have to be
-    ///   created or updated and the options rule that out
-    /// - [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made the store
+    /// - [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, refuses the
+    ///   user, is too old, is a replica, may evict sessions by itself, or has lost partitions, or if the store would
+    ///   have to be created or updated and the options rule that out
+    /// - [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made or updated the store
     /// - [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) if the store has another number of
     ///   partitions than was asked for
     pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
@@ -135,7 +135,7 @@ impl Shared {
         self.trust.capabilities()
     }
 
-    /// Returns the first argument of every script: the incarnation of the store that was opened.
+    /// Returns the first argument of every script of [`Scripts`]: the incarnation of the store that was opened.
     pub(crate) fn args(&self) -> Args {
         Args::default().text(&self.incarnation)
     }
@@ -163,8 +163,9 @@ impl Shared {
         self.run_on(script, &keys, args).await
     }
 
-    /// Runs a script over several partitions, with arguments for all and for each, in one exchange with each
-    /// server. `read` parses the answer of one partition. Each result comes with the clock.
+    /// Runs a script over several partitions, with arguments for all and for each. Takes one round of requests: one
+    /// request to a single server, or one for each partition at the same time, if partitions must be asked
+    /// separately. `read` parses the answer of one partition. Each result comes with the clock of its server.
     pub(crate) async fn over<T>(
         &self,
         script: &Script,
@@ -202,8 +203,8 @@ impl Shared {
         of_each.iter().map(|_| Ok((now, read(&mut reply)?))).collect()
     }
 
-    /// Runs a script on a server whose settings are known. Retries while the server refuses to run it, within the
-    /// time limit of one operation.
+    /// Runs a script. If a server may answer whose settings are unknown, reads the settings first, and checks again
+    /// after the answer. Retries while the server refuses to run the script, within the time limit of one operation.
     pub(crate) async fn run_on(&self, script: &Script, keys: &[&str], args: &Args) -> Result<Reply, Fault> {
         let (began, mut pauses) = (Instant::now(), Pauses::within(self.wire.timeout()));
         loop {

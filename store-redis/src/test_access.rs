@@ -50,7 +50,7 @@ impl Layout {
         self.keys.partitions().map(|partition| format!("{}:clock", self.keys.tag(partition))).collect()
     }
 
-    /// Returns the hash tags of all keys of the namespace: one for each partition, one for the store.
+    /// Returns the hash tags of all keys of the namespace: one for each partition, and one for the fixed parameters.
     pub fn tags(&self) -> Vec<String> {
         let partitions = self.keys.partitions().map(|partition| self.keys.tag(partition));
         partitions.chain([format!("{{{}}}", self.namespace)]).collect()
@@ -71,7 +71,7 @@ impl Bypass {
         connected.map(Self).map_err(|error| Fault::from(error).of(Call::Write, operation, None))
     }
 
-    /// Runs a Lua script on the server that has `key`.
+    /// Runs a Lua script on the server that has `key`, with that key and these arguments.
     ///
     /// # Errors
     /// Errors have the given `operation` and are those of the store's own writes.

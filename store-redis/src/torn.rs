@@ -29,11 +29,11 @@ const TRIES_MAX: usize = 100;
 pub(crate) struct Looked {
     pub(crate) now: Timestamp,
     pub(crate) expected: Expected,
-    /// The fields of the row. None: the row is no hash.
+    /// The fields of the row. None if there is no row, or it is no hash.
     pub(crate) fields: Option<Fields>,
-    /// The ids and facts of its open pending calls. None: they cannot be read.
+    /// The ids and facts of the session's open pending calls. None if they cannot be read.
     pub(crate) pending: Option<Vec<(Bytes, Bytes)>>,
-    /// Its labels. None: they cannot be read.
+    /// The labels of the session. None if they cannot be read.
     pub(crate) labels: Option<Labels>,
 }
 
@@ -141,8 +141,8 @@ impl Shared {
     }
 }
 
-/// Returns the groups in which a session with an alarm may stand. The last group is the one for a partly
-/// unreadable session: if its queue or format cannot be read, every worker finds it.
+/// Returns the groups in which a partly unreadable session with an alarm may have entries. New entries belong in the
+/// last group. If the queue or the format cannot be read, that is the group in which every worker looks.
 pub(crate) fn possible_groups(fields: &Fields) -> Vec<DueGroup> {
     let queue = fields.queue().ok().zip(fields.format().ok());
     let of_queue = queue.map(|(queue, format)| DueGroup::Queue { queue: queue.as_str().into(), format });
@@ -152,7 +152,7 @@ pub(crate) fn possible_groups(fields: &Fields) -> Vec<DueGroup> {
     [DueGroup::Interrupted].into_iter().chain(of_queue).collect()
 }
 
-/// Returns the places of its open pending calls, and whether all of them could be read.
+/// Returns the places of the session's open pending calls, and true if all of them could be read.
 pub(crate) fn pending_members(key: &SessionKey, there: &Looked) -> (Vec<Vec<u8>>, bool) {
     let Some(pending) = &there.pending else { return (Vec::new(), false) };
     let place = |(id, facts): &(Bytes, Bytes)| {

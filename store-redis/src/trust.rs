@@ -13,16 +13,16 @@ use crate::options::RedisOptions;
 use crate::settings;
 use crate::wire::Wire;
 
-/// The time in which all masters of a cluster must report their settings. A master that hangs delays calls to
-/// others no longer than this.
+/// The time in which all masters of a cluster must report their settings. A master that hangs delays calls to other
+/// masters by no more than this.
 const READ_WITHIN: Duration = Duration::from_secs(1);
 
-/// The pause after a master took longer, in which the settings are not read again. A single server delays only its
-/// own calls, so it is always asked.
+/// The pause in which the settings are not read again, after a master of a cluster took longer than [`READ_WITHIN`].
+/// A single server delays only its own calls, so it is always asked.
 const LATE_PAUSE: Duration = Duration::from_secs(5);
 
-/// Counts events after which another server may answer, or the same one with other settings: a connection was
-/// lost, a slot has moved, a master became a replica.
+/// Counts breaks: events after which another server may answer, or the same one with other settings. Examples are a
+/// lost connection, a slot that moved, and a master that became a replica.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Breaks(Arc<AtomicU64>);
 

@@ -54,7 +54,8 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Creates a walk upwards after a place. Empty: from the start.
+    /// Creates a walk upwards, after a place and up to the bound `high`. If the place is empty, the walk begins at
+    /// the start.
     pub(crate) fn upwards(
         index: impl Into<String>,
         after: &[u8],
@@ -72,7 +73,7 @@ impl Walk {
     }
 }
 
-/// Returns a bound behind a place. If the place is empty, returns `open`.
+/// Returns the bound after a place. If the place is empty, returns `open`.
 fn behind(place: &[u8], open: &[u8]) -> Vec<u8> {
     if place.is_empty() { open.to_vec() } else { [b"(", place].concat() }
 }
@@ -81,12 +82,12 @@ fn behind(place: &[u8], open: &[u8]) -> Vec<u8> {
 pub(crate) struct Walked {
     /// The members found by each walk.
     pub(crate) members: Vec<Vec<Bytes>>,
-    /// The row and labels of each member. None: they cannot be read.
+    /// The row and the labels of each member, if they were wanted. None if they cannot be read.
     pub(crate) rows: HashMap<Bytes, Option<(Fields, Labels)>>,
 }
 
 impl Shared {
-    /// Walks in several partitions, in one exchange with each server. Give `tenant` if members do not name theirs.
+    /// Walks in several partitions, in one round of requests. `tenant` is needed if members do not name their tenant.
     pub(crate) async fn walk(
         &self,
         beside: Beside,
@@ -208,7 +209,7 @@ impl Shared {
         Ok(Scanned { rows, next })
     }
 
-    /// Returns a tenant's session with this incarnation. None: the index lacks it, or it cannot be read.
+    /// Returns a tenant's session with this incarnation. Returns none if the index lacks it, or it cannot be read.
     async fn session_of_life(
         &self,
         tenant: &TenantId,

@@ -86,7 +86,7 @@ impl Wire {
         self.timeout
     }
 
-    /// Runs a script, without a check of the server's settings. The keys must lie in one partition.
+    /// Runs a script, without a check of the server's settings. The keys must lie in one slot.
     ///
     /// A command that the server refused to run (it loads its data, the slot has moved) is retried within the time
     /// limit of one operation. A command that was sent but not answered is never sent twice.
@@ -183,7 +183,7 @@ impl Pauses {
     }
 }
 
-/// Sends a command to the node of its slot, or to the node that this one names while the slot moves.
+/// Sends a command to the node of its slot. While the slot moves, sends it to the node that the first node names.
 async fn in_cluster(mut cluster: ClusterConnection, command: &Cmd) -> RedisResult<Value> {
     let answer = cluster.req_packed_command(command).await.and_then(Value::extract_error);
     let error = match answer {

@@ -123,7 +123,7 @@ fn crowd(url: &str, namespace: &str, tenant: &str, format: u32, at: i64, number:
 async fn a_look_is_one_script_and_a_few_commands_however_many_sessions_there_are() {
     const NUMBER: usize = 6_000;
     const LATE: i64 = 1 << 50;
-    /// The number of hashes that are read of a claimed session.
+    /// The number of hashes that are read for a claimed session.
     const ROW: u64 = 3;
     let launcher = Launcher::new().unwrap();
     let server = launcher.redis(&[]).unwrap();

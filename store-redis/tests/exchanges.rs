@@ -1,4 +1,4 @@
-//! The number of exchanges and commands with which a step asks the server.
+//! The number of exchanges and scripts that each operation takes.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,5 +1,5 @@
-//! The loss at a failover of a Redis Cluster. The store's capabilities announce it, the test counts it, and a
-//! live worker always notices it.
+//! The commits that a failover of a Redis Cluster loses. The store's capabilities promise nothing, and the worker
+//! whose commits are lost gets an error.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -9,8 +9,8 @@ use holdover_store::{CommitSurvives, Retry, StateStore, StoreErrorKind};
 use holdover_store_redis::RedisStore;
 use support::{answered, claimed, cli, key, options, said, saying, setting, wait_until};
 
-/// The number of commits that the replica does not receive, and their size. Together they exceed the buffers
-/// on the way to it.
+/// The number of commits that the replica does not receive, and their size. Together they exceed the buffers between
+/// master and replica.
 const UNHEARD: usize = 48;
 const UNHEARD_BYTES: usize = 1 << 20;
 

@@ -14,7 +14,7 @@ use holdover_store_redis::RedisStore;
 use support::work::{Seen, assert_kept, work};
 use support::{claimed, cli, options, redis_url, said, saying, wait_until};
 
-/// The number of times a server is killed, unless `HOLDOVER_SERVER_KILLS` sets another number.
+/// The number of kills that must meet unanswered writes, unless `HOLDOVER_SERVER_KILLS` sets another number.
 const KILLS: usize = 10;
 
 fn kills() -> usize {

@@ -1,5 +1,5 @@
-//! Sessions written before tokens existed: they can be read and go on. Once this version has written them,
-//! the older version can no longer reach them.
+//! Sessions written before tokens existed: they can be read and go on. Once this version has written them, the older
+//! version can no longer read or write them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

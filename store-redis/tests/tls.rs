@@ -16,13 +16,13 @@ async fn works(options: RedisOptions) {
     let claim = claimed(&store, "s").await;
     store.commit(&claim.fence, saying("one", "said")).await.unwrap();
     assert_eq!(said(&other, &claim.fence.key).await, ["said"]);
-    // Change hints use a connection of their own. The wait returns once it listens.
+    // Change hints use a connection of their own. The wait returns once that connection listens.
     let (at_most, began) = (Duration::from_secs(60), Instant::now());
     other.wait_for_change(Watch::Session(claim.fence.key), at_most).await.unwrap();
     assert!(began.elapsed() < at_most, "nothing was heard");
 }
 
-/// The server is trusted only over TLS, and only if its authority is named in the options.
+/// Asserts that the server is trusted only if the options name the authority that signed its certificate.
 async fn is_proved(url: &str, pem: Vec<u8>, stranger: Vec<u8>) {
     works(options(url).authority(pem).unwrap()).await;
     for doubtful in [options(url), options(url).authority(stranger).unwrap()] {

@@ -41,14 +41,14 @@ impl Torn {
         keys(&self.url, &self.namespace, &format!("s:6:tenant{id}")).remove(0)
     }
 
-    /// Returns a key that belongs to the current life of a session.
+    /// Returns a key that belongs to the present incarnation of a session.
     fn own(&self, id: &str, name: &str) -> String {
         let row = self.row(id);
         let life = self.cli(&["HGET", &row, "life"]);
         format!("{}:{life}:{name}", row.split(":s:").next().unwrap())
     }
 
-    /// Replaces a key by one of another type. The original is kept under the name with `:whole`.
+    /// Replaces a key by one of another type. The original is kept under its name with `:whole` appended.
     fn tear(&self, key: &str) {
         if self.cli(&["EXISTS", key]) == "1" {
             self.cli(&["RENAME", key, &format!("{key}:whole")]);

@@ -1,4 +1,4 @@
-//! A live worker always notices when a store has lost acknowledged writes.
+//! A store that lost acknowledged writes: a worker whose writes are lost gets an error.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -77,7 +77,7 @@ async fn a_commit_on_an_older_state_is_refused_though_its_fence_is_the_newest() 
     let mut rewound = Rewound::keep(server);
     store.commit(&claim.fence, saying("two", "lost")).await.unwrap();
     rewound.rewind();
-    // The commit expects no version: only what the handle remembers reveals the loss.
+    // The commit expects no version, so only the handle's memory reveals the loss.
     let third = async || store.commit(&claim.fence, saying("three", "third")).await;
     assert_went_back(&answered(third).await.unwrap_err());
     assert_eq!(said(&store, &claim.fence.key).await, ["first"], "and nothing was applied");
@@ -144,7 +144,7 @@ async fn a_cluster_that_lost_a_node_is_refused_unless_the_loss_is_accepted() {
     let launcher = Launcher::new().unwrap();
     let mut cluster = launcher.redis_cluster().unwrap();
     let (url, nodes) = (cluster.url(), cluster.nodes().iter().map(|node| node.url()).collect::<Vec<_>>());
-    // One of the nodes holds the fixed settings of the whole store.
+    // One of the nodes holds the fixed parameters of the whole store.
     for node in nodes {
         let options = options(&url);
         let store = RedisStore::open(options.clone()).await.unwrap();

@@ -1,6 +1,6 @@
 //! Decodes every payload of every answer, and bounds decoded pages.
 //!
-//! The code destructures every type without `..`, so that a new field does not compile until it is handled
+//! The code destructures most types without `..`, so that a new field does not compile until it is handled
 //! here.
 
 use std::fmt::Display;
@@ -22,7 +22,7 @@ pub(super) struct Decoder<'a, C> {
     bytes_max: usize,
 }
 
-/// The number of rows of a page that still fit after decoding.
+/// The rows of a page that still fit after decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
     /// All rows.
@@ -201,7 +201,7 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
     }
 }
 
-/// Decodes rows as long as they fit into one page.
+/// Decodes rows as long as they fit into one page. Returns how many of them fit.
 fn page<R>(
     rows: impl IntoIterator<Item = R>,
     mut decode: impl FnMut(R) -> Result<usize, StoreError>,

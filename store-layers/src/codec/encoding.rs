@@ -35,12 +35,13 @@ use super::{PayloadCodec, PayloadContext, PayloadKind, page, room};
 /// - **Errors.** A payload that cannot be decoded causes an error of the kind
 ///   [`Corrupt`](holdover_store::StoreErrorKind::Corrupt), or
 ///   [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing), that names the session and the field. The
-///   layer gives back a claim of such a session. The session is due again when the lease would have ended or,
-///   if an interrupt waits and the claim was not a takeover, at once. If the claim carried items or came with
-///   a creation, these were accepted, so the retry of the error is `OutcomeUnknown`. The retry is the same if
-///   the claim could not be given back. [`claim_due`](StateStore::claim_due) leaves such a session out. It
-///   fails with this error only if no claim could be decoded. [`list_pending`](StateStore::list_pending)
-///   lists a call whose encryption key is missing with its body still encoded.
+///   layer gives back a claim of such a session. The session is due again when the lease would have ended. It
+///   is due at once if the claim was not a takeover, and an interrupt waits or an item that wakes the session
+///   arrived meanwhile. If the claim carried items or came with a creation, these were accepted, so the retry
+///   of the error is `OutcomeUnknown`. The retry is the same if the claim could not be given back.
+///   [`claim_due`](StateStore::claim_due) leaves such a session out. It fails with this error only if no
+///   claim could be decoded. [`list_pending`](StateStore::list_pending) lists a call whose encryption key is
+///   missing with its body still encoded.
 /// - **Growth.** A payload that would become larger than [`DECODED_BYTES_MAX`], or than the store allows if
 ///   that is more, is not decoded. A smaller payload is decoded even if the present limits would refuse to
 ///   write it.

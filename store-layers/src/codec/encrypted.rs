@@ -16,9 +16,9 @@ const HEAD_BYTES: usize = 1 + size_of::<u32>();
 /// Each payload is bound to its tenant, its [kind](super::PayloadKind), the format and the key.
 ///
 /// **It protects** the content of payloads from anyone who can read the store, its backups or the traffic to
-/// it. It also detects a payload that was changed, cut, or moved from another tenant or kind. Reading such a
-/// payload fails with [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). If the encryption key is missing,
-/// reading fails with [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
+/// it, but does not have the key. A payload that was changed, cut, or moved from another tenant or kind is
+/// detected: reading it fails with [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). If the encryption
+/// key is missing, reading fails with [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
 ///
 /// **It does not protect** what the store itself must read: ids, keys of items, labels, queues, names of
 /// workers, statuses, instants, numbers. A reader of the store can see which payloads of one tenant, kind and
@@ -78,7 +78,7 @@ fn head(id: KeyId) -> [u8; HEAD_BYTES] {
     [Encoding::AES_256_SIV, a, b, c, d]
 }
 
-/// The data that is authenticated with the payload.
+/// Returns the data that is authenticated with the payload.
 fn bound_to<'a>(of: &PayloadContext<'a>, head: &'a [u8; HEAD_BYTES]) -> [&'a [u8]; 3] {
     [head, of.kind.as_str().as_bytes(), of.tenant.as_str().as_bytes()]
 }

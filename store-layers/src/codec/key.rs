@@ -67,7 +67,7 @@ impl fmt::Debug for EncryptionKey {
     }
 }
 
-/// The keys with which a process can decrypt. One of them is active: it is used to encrypt.
+/// The keys with which a process can decrypt. One of them, the active key, is used to encrypt.
 ///
 /// To change the key while processes run, first give every process the new key in addition to the old one.
 /// Then make the new key active in every process. Keep the old key as long as the store has payloads that
@@ -96,7 +96,8 @@ impl Keyring {
         Self { active: id, keys: BTreeMap::from([(id, key)]) }
     }
 
-    /// Makes a ring of `keys`. The key named `active` is used to encrypt.
+    /// Makes a ring of `keys`. The key named `active` is used to encrypt. Fails if two keys have the same
+    /// name, or if no key is named `active`.
     pub fn new(
         active: KeyId,
         keys: impl IntoIterator<Item = (KeyId, EncryptionKey)>,
@@ -114,7 +115,7 @@ impl Keyring {
         }
     }
 
-    /// The names of the keys, the lowest first.
+    /// Returns the names of the keys, the lowest first.
     pub fn ids(&self) -> impl Iterator<Item = KeyId> {
         self.keys.keys().copied()
     }

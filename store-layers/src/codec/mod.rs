@@ -36,16 +36,17 @@ pub use then::Then;
 /// tenant of a payload, but not its session or place, because a store copies payloads itself when it promotes
 /// a result or forks a session.
 pub trait PayloadCodec: Send + Sync + 'static {
-    /// The most bytes that encoding adds to a payload.
+    /// Returns the most bytes that encoding adds to a payload.
     fn overhead_bytes_max(&self) -> usize;
 
-    /// The number of ways in which payloads in the store may have been encoded; at least 1. New payloads are
-    /// encoded in way 0. The others are older ways, for example with an older key.
+    /// Returns the number of ways in which payloads in the store may have been encoded; at least 1. New
+    /// payloads are encoded in way 0. The others are older ways, for example with an older key.
     fn ways(&self) -> usize {
         1
     }
 
-    /// Encodes a payload in one of the ways. Must return the same bytes for the same input in every process.
+    /// Encodes a payload in the way of this number, which is below [`ways`](Self::ways). Must return the same
+    /// bytes for the same input in every process.
     fn encode(&self, of: &PayloadContext<'_>, plain: Bytes, way: usize) -> Result<Bytes, CodecError>;
 
     /// Decodes a payload that was encoded in any of the ways. Must refuse a payload that would grow to more
@@ -116,7 +117,7 @@ pub enum PayloadKind {
 }
 
 impl PayloadKind {
-    /// The name of the kind. It never changes, because codecs may write it.
+    /// Returns the name of the kind. It never changes, because codecs may write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Definition => "definition",

@@ -7,10 +7,10 @@ use super::{CodecError, PayloadCodec, PayloadContext};
 /// A codec that also reads payloads that were written without a codec. Use it for a store that already has
 /// sessions. [`PayloadCodec::or_plain`] makes one.
 ///
-/// New payloads are encoded. Stop using `OrPlain` once the store has no plain payloads, for two reasons.
-/// Anyone who can write to the store can replace an encrypted payload with a plain one. A write that the
-/// store refuses with a conflict in every encoded way is sent again unencoded. A plain payload that has the
-/// [mark](PayloadCodec::marks) of the codec cannot be read; UTF-8 text never has it.
+/// New payloads are encoded. A plain payload that has the [mark](PayloadCodec::marks) of the codec cannot be
+/// read; UTF-8 text never has it. Stop using `OrPlain` once the store has no plain payloads, for two reasons:
+/// anyone who can write to the store can replace an encrypted payload with a plain one, and a write that the
+/// store refuses with a conflict in every encoded way is sent again unencoded.
 #[derive(Debug, Clone)]
 pub struct OrPlain<C>(C);
 

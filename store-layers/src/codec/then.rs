@@ -23,7 +23,7 @@ impl<A: PayloadCodec, B: PayloadCodec> PayloadCodec for Then<A, B> {
         self.first.overhead_bytes_max().saturating_add(self.second.overhead_bytes_max())
     }
 
-    /// The number of pairs of ways. The first pairs have the second codec's newest way.
+    /// Returns the number of pairs of ways. The first pairs have the second codec's newest way.
     fn ways(&self) -> usize {
         self.first.ways() * self.second.ways()
     }

@@ -47,7 +47,7 @@ fn undecoded<T: std::fmt::Debug>(
     error.to_string()
 }
 
-/// A session with one message that is stored as these bytes.
+/// Creates a session with one message that is stored as these bytes.
 async fn with_message(memory: &MemoryStore, kept: Bytes) -> SessionKey {
     let fence = running(&around(memory, &[1]), "s").await.fence;
     let messages = vec![NewMessage::Inline(Payload::new(kept))];
@@ -97,7 +97,8 @@ async fn a_payload_that_does_not_decode_names_where_it_lies() {
     }
 }
 
-/// A store with small limits that holds a short message which decompresses to this many bytes.
+/// Returns a store with small limits, and a session in it. A short stored message of that session
+/// decompresses to this many bytes.
 async fn with_growing(bytes: usize) -> (Encoded<MemoryStore, Compressed>, SessionKey) {
     let limits = Limits { payload_bytes_max: 1 << 20, commit_bytes_max: 4 << 20 };
     let memory = MemoryStore::with(SystemClock, limits);

@@ -14,7 +14,7 @@ fn kept(codec: &impl PayloadCodec, plain: Bytes) -> Vec<u8> {
     codec.encode(&of, plain, 0).unwrap().to_vec()
 }
 
-/// A text like a transcript, from a small set of words in a pseudo-random order.
+/// Returns a text like a transcript, from a small set of words in a pseudo-random order.
 fn transcript(messages: u32) -> Bytes {
     let words =
         ["the", "refund", "order", "of", "was", "approved", "a", "person", "tool", "said", "\\n", "{}"];

@@ -16,7 +16,7 @@ fn memory() -> MemoryStore {
     MemoryStore::with(holdover_store_memory::SystemClock, LIMITS)
 }
 
-/// Bytes that cannot be compressed.
+/// Returns bytes that cannot be compressed.
 fn noise(bytes: usize) -> Payload {
     let digests = (0_u64..).flat_map(|number| holdover_store::payload::Digest::of(&number.to_le_bytes()).0);
     Payload::new(digests.take(bytes).collect::<Vec<u8>>())

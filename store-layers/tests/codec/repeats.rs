@@ -13,8 +13,8 @@ const LONG: &str = "the same words again and again, the same words again and aga
 
 type Store = Arc<dyn StateStore>;
 
-/// Stores over the same memory: one writes with the older codec, the other with a newer codec that can read
-/// the older form.
+/// Returns pairs of stores over the same memory: one writes with an older codec, the other with a newer codec
+/// that can read the older form.
 fn pairs() -> Vec<(&'static str, Store, Store)> {
     fn pair<A: PayloadCodec, B: PayloadCodec>(
         what: &'static str,

@@ -28,7 +28,7 @@ pub(crate) fn new_session(name: &str) -> NewSession {
     }
 }
 
-/// A message under the key `name` that wakes the session at once.
+/// Returns a message under the key `name` that wakes the session at once.
 pub(crate) fn item(name: &str, text: &str) -> InboxItem {
     InboxItem {
         key: name.parse().unwrap(),

@@ -9,7 +9,7 @@ pub(crate) fn key(id: u8) -> (KeyId, EncryptionKey) {
     (KeyId(id.into()), EncryptionKey::new(bytes))
 }
 
-/// A key ring that writes with the first of these keys and reads with all of them.
+/// Returns a key ring that encrypts with the first of these keys and decrypts with all of them.
 pub(crate) fn ring<const N: usize>(ids: [u8; N]) -> Keyring {
     Keyring::new(KeyId(ids[0].into()), ids.map(key)).unwrap()
 }

@@ -9,8 +9,8 @@ use super::look::{Look, PAGE, Seen};
 /// The most errors about unreadable due sessions that one answer contains.
 const UNREADABLE_TOLD: usize = 8;
 
-/// The most looks of one search. One look is enough, unless more than a page of sessions is asked for or some
-/// cannot be read.
+/// The most looks of one search. One look is enough, unless more than [`PAGE`] sessions are asked for, or some cannot
+/// be read.
 const LOOKS_MAX: usize = 64;
 
 /// The sessions found so far.

@@ -19,7 +19,8 @@ pub(super) struct Table {
     /// The column by which its rows are numbered or named within a session. Empty if a session has at most one
     /// row.
     pub(super) place: &'static str,
-    /// The numbers, in the order in which [`row`] reads them; then likewise the texts and the bytes.
+    /// The numbers, in the order in which [`row`] reads them. The next two fields hold the texts and the bytes in the
+    /// same way.
     pub(super) numbers: &'static str,
     pub(super) texts: &'static str,
     pub(super) bytes: &'static str,
@@ -99,13 +100,14 @@ pub(super) fn table(kind: Kind) -> Table {
     }
 }
 
-/// Returns whether payloads of the kind may be left out if they are not needed. Not so for rows that a write
-/// replaces as a whole.
+/// Returns true if payloads of the kind may be left out if they are not wanted. They may not if a write replaces such
+/// rows as a whole.
 pub(super) fn can_be_light(kind: Kind) -> bool {
     matches!(kind, Kind::Item | Kind::Checkpoint)
 }
 
-/// Reads a row of a session. Labels are an exception: each is a row of its own. `light` leaves out the payload.
+/// Reads a row of a session. Of the labels, reads only one, because each is a row of its own in the table. If
+/// `light`, leaves out the payload.
 pub(super) fn row(kind: Kind, of: &SessionRow, light: bool, mut p: Packed) -> Result<Row, Fault> {
     let payload = |p: &mut Packed| if light { Ok(Payload::empty()) } else { p.payload() };
     Ok(match kind {

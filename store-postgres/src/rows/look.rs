@@ -27,7 +27,7 @@ const PASSED_OVER_MAX: i64 = 100;
 /// The most probes of an index by tenant in one look: one for each group and tenant.
 const PROBES_MAX: i64 = 8192;
 
-/// The want of the row that lists the turns taken.
+/// The want number of the row that lists the turns taken.
 const TURNS: i32 = -3;
 
 /// The conditions of sessions in a queue and of sessions with a waiting interrupt, as in their indexes.
@@ -157,12 +157,13 @@ struct Bound {
     tenant: Option<Param>,
     left_out: Param,
     brings: Param,
-    /// One more than the number that is asked for.
+    /// One more than the greater of the query's limit and the number that the look brings.
     more: Param,
 }
 
 impl Bound {
-    /// Returns the condition under which a session whose alarm has rung can be claimed. Few cannot.
+    /// Returns the condition under which a session whose alarm has rung can be claimed. Few such sessions cannot be
+    /// claimed.
     fn can_be_claimed(&self) -> String {
         format!(
             "s.status <> 'aborted' AND (s.lease_ends IS NULL OR s.lease_ends <= c.now) AND s.sid <> ALL ({})",
@@ -170,7 +171,7 @@ impl Bound {
         )
     }
 
-    /// Selects the first due sessions of a group, soonest alarm first.
+    /// Returns a query for the first due sessions of a group, soonest alarm first.
     fn due(&self, names: &Names, group: &str) -> String {
         let (can_be_claimed, more, schema) = (self.can_be_claimed(), self.more, &names.schema);
         let which = match self.tenant {
@@ -184,8 +185,8 @@ impl Bound {
         )
     }
 
-    /// Selects the soonest session of the group's next tenant after `t.tenant` that has an alarm, whether or not
-    /// it has rung.
+    /// Returns a query for the next tenant after `t.tenant` with an alarm in the group, and its soonest session,
+    /// whether or not the alarm has rung.
     fn next(&self, names: &Names, group: &str) -> String {
         let (can_be_claimed, schema) = (self.can_be_claimed(), &names.schema);
         format!(
@@ -196,8 +197,8 @@ impl Bound {
     }
 }
 
-/// Adds the groups of the queues as `g`. Each is found by one step along the index from the one before. After the
-/// newest readable format, the step leads to the next queue.
+/// Adds the groups of the queues as `g`. Each group is found by one step along the index from the group before. After
+/// the newest format that the worker knows, the step leads to the next queue.
 fn groups(sql: &mut Sql<'_>, queues: &Queues, newest: Param) {
     let schema = &sql.names.schema;
     match queues {

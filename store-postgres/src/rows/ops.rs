@@ -1,4 +1,5 @@
-//! The effect of a write on the rows of its session: one member of the statement for each kind.
+//! The effect of a write on the rows of its session. Each kind of row has members of the statement (common table
+//! expressions) of its own.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use super::kinds::table;
 use super::put::put;
 use crate::sql::{Sql, int, push};
 
-/// Adds the operations of a write, grouped by kind: so each kind has one member, however many rows there are.
+/// Adds the operations of a write. They are grouped by kind, so that most kinds need one member, however many rows
+/// there are.
 pub(super) fn rows(sql: &mut Sql<'_>, session: &SessionRow, ops: &[Op]) {
     let mut written: BTreeMap<Kind, Vec<&Row>> = BTreeMap::new();
     let mut deleted: BTreeMap<Kind, Vec<&RowKey>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Writes rows. All rows of one kind are passed as arrays, so the statement is the same however many there
-//! are.
+//! Writes rows. The rows of most kinds are passed as arrays, so the text of the statement is the same for any number
+//! of rows.
 
 use holdover_store::ids::PendingId;
 use holdover_store::payload::Digest;
@@ -123,7 +123,7 @@ fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], there: T
     push!(sql, ")");
 }
 
-/// Writes one row. `replaces` overwrites the existing row of a kind that has one row per session.
+/// Writes one row. If `replaces`, overwrites the existing row; the kind must have at most one row per session.
 fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replaces: bool) {
     let (schema, name) = (&sql.names.schema, table(kind).name);
     let nth = values.first().map_or_else(String::new, |value| value.to_string().replace('$', "_"));

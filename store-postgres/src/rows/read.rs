@@ -20,14 +20,14 @@ use crate::columns::{Columns, PACKED, Packed};
 use crate::error::Fault;
 use crate::sql::{Sql, int, push};
 
-/// The want numbers of the row with the clock, and of the rows that are sessions.
+/// The want numbers of the row with the clock, and of the rows of sessions.
 const CLOCK: i32 = -2;
 pub(super) const SESSION: i32 = -1;
 
 /// The most messages in one read. To get more, the caller continues where the read ended.
 const MESSAGES_MAX: i64 = 10_000;
 
-/// Reads one session.
+/// A call that reads one session.
 pub(super) struct ReadOne {
     pub(super) key: SessionKey,
     pub(super) wants: Vec<Want>,
@@ -267,7 +267,7 @@ impl Read {
             let of_labels = wants.iter().zip(&mut rows).filter(|(want, _)| want.kind == Kind::Labels);
             of_labels.for_each(|(_, rows)| rows.push(Row::Labels(labels.clone())));
         }
-        // The statement keeps the bounds of the wants only roughly.
+        // The statement may return more rows than the wants ask for.
         let mut rows = rows.into_iter();
         let of_want = |_| Ok::<_, Fault>(rows.next().unwrap_or_default().into_iter().map(Ok));
         let rows = read_wants(wants, of_want)?;

@@ -1,4 +1,4 @@
-//! The removal of a session whose row cannot be read. It trusts only those parts of the row that can be read.
+//! The removal of a session whose row cannot be read. It uses only those parts of the row that can be read.
 
 use std::sync::Arc;
 

@@ -39,7 +39,7 @@ struct Life {
     at: Timestamp,
 }
 
-/// Returns the value of the column `lives`. None: there are no ended incarnations.
+/// Returns the value of the column `lives`, or none if there are no ended incarnations.
 fn lives_text(lives: &[Tombstone]) -> Option<String> {
     let lives: Vec<Life> = lives
         .iter()
@@ -154,8 +154,8 @@ fn interrupt(p: &mut Packed) -> Result<Option<Interrupt>, Fault> {
     }
 }
 
-/// Binds the values of a slot's row, except its key. Returns each column with its value. None: the slot holds
-/// nothing.
+/// Binds the values of a slot's row, except its key. Returns each column with its value, or none if the slot holds
+/// neither a session nor tombstones.
 pub(super) fn bind_slot(sql: &mut Sql<'_>, slot: &Slot) -> Option<Vec<(&'static str, String)>> {
     let (row, last) = (slot.row.as_ref(), slot.lives.last());
     // The row of a slot without a session names the last ended incarnation; its other columns are empty.

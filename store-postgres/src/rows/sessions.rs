@@ -1,4 +1,4 @@
-//! The list of sessions of a tenant: along the index of all sessions, of incarnations, or of labels.
+//! The list of sessions of a tenant: along the index of all sessions, by incarnation, or by label.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Returns whether the walk meets sessions that do not match. A walk along labels only meets sessions that
-    /// have them.
+    /// Returns true if the walk may meet sessions that do not match. A walk along labels meets only sessions with
+    /// these labels.
     fn picks(&self) -> bool {
         let query = &self.query;
         !query.status.is_empty()
@@ -145,8 +145,8 @@ struct Bounds {
     walk: Param,
 }
 
-// Each walk is a member `w` of the statement: the sessions that it met, numbered from the newest on. Each function
-// returns the query for the place where the walk stopped, if that was before the end of the list.
+// Each walk is a member `w` of the statement: the sessions that the walk met, numbered from the newest on. Each of
+// the next functions returns the query for the place where the walk stopped, if that was before the end of the list.
 
 /// Adds a walk along all sessions, or those in `of`.
 fn along_sessions(sql: &mut Sql<'_>, of: &str, bounds: Bounds) -> String {
@@ -185,8 +185,9 @@ fn along_labels(sql: &mut Sql<'_>, names: Param, values: Param, bounds: Bounds) 
     let Bounds { tenant, at, id, since, walk } = bounds;
     let steps = sql.bind(LOOKED_AT_MAX);
     let schema = &sql.names.schema;
-    // A step continues after a hit, but at a place that is no hit, since it may be one. Ids hold no control
-    // character, so none lies between.
+    // After a hit, the next step begins behind that place. After a miss, it begins at the place itself, because that
+    // may be a hit. Ids contain no control character, so no id lies between an id and the same id with `chr(1)`
+    // appended.
     push!(
         sql,
         "RECURSIVE leap AS ( \
@@ -206,7 +207,8 @@ fn along_labels(sql: &mut Sql<'_>, names: Param, values: Param, bounds: Bounds) 
              WHERE m.sid IS NOT NULL AND p.hits < {walk} AND p.step < {steps}), "
     );
     with_sessions(sql, "SELECT l.sid, l.created_at, l.id FROM leap l WHERE l.hit");
-    // Nothing is skipped after the step before the last one, unless the last step was a hit.
+    // The next page continues behind the last step if that was a hit, otherwise behind the step before it, so that no
+    // session is skipped.
     format!(
         "SELECT l.created_at, l.id FROM leap l WHERE l.step = ( \
              SELECT o.step - (NOT o.hit)::int FROM leap o WHERE o.step = {steps} OR (o.hit AND o.hits = {walk}))"

@@ -1,10 +1,11 @@
-//! Writes one session with one statement. The effect depends on the row of the session.
+//! Writes one session with one statement.
 //!
-//! The first member of the statement finds the row and locks it if it has the token on which the write was
-//! decided. If another transaction has changed the row meanwhile, the changed row is compared. The clock is read
-//! once the lock is held. All other members depend on the row that the second one writes, so they do nothing if it
-//! wrote nothing. They see the data as it was when the statement began. While the token is the same, that is the
-//! data on which the write was decided, because every write of the session replaces the token.
+//! The statement consists of members (common table expressions). The member `held` locks the row of the session if it
+//! has the token on which the write was decided. If another transaction has changed the row meanwhile, the changed
+//! row is compared. The clock is read once the lock is held. The member `s` writes the row. All other members that
+//! write depend on it, so they do nothing if it wrote nothing. They see the data as it was when the statement began.
+//! While the token is the same, that is the data on which the write was decided, because every write of the session
+//! replaces the token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::error::Fault;
 use crate::hints;
 use crate::sql::{Param, Sql, int, push};
 
-/// The wait for the row's lock, in milliseconds, after which a write is not applied but decided again.
+/// The wait for the row's lock, in milliseconds, from which on a write is not applied but decided again.
 const WAITED_MS: i64 = 10;
 
 /// A call that applies a write.
@@ -135,7 +136,8 @@ impl Call for Apply {
         }
     }
 
-    /// A creation that waited for another one beyond its own time fails on purpose, so that nothing of it stays.
+    /// Treats the error of a late creation as a lost race. A creation that waited for another one beyond its own time
+    /// fails on purpose, so that nothing of it stays.
     fn is_answered_by(&self, fault: &Fault) -> Option<Verdict> {
         fault.is_out_of_time().then_some(Verdict::Lost)
     }
@@ -143,8 +145,8 @@ impl Call for Apply {
 
 /// Adds the locked row of the session, if it has the token, and the clock as read under the lock. If the lock's
 /// holder changed nothing, the token is unchanged, but after a long wait the write must be decided again. Only the
-/// wait for the lock counts, from when the row is found; a server that is slow for another reason causes no
-/// repeat. A write that `clears` waits for transactions that copy from the session.
+/// wait for the lock counts, from the moment at which the row is found. A server that is slow for another reason
+/// causes no repeat. If `clears`, the write also waits for transactions that copy from the session.
 fn held(
     sql: &mut Sql<'_>,
     clears: bool,
@@ -213,7 +215,8 @@ fn insert(
     );
 }
 
-/// Adds the answer. It is empty if the row is not the expected one, or if the clock is out of the write's time.
+/// Adds the answer. The answer is empty if the row does not have the expected token, or if the clock is outside of
+/// the write's time.
 fn answer(sql: &mut Sql<'_>, write: &Write, taken: bool, until: Param) {
     let told = hint(sql, write);
     push!(sql, " SELECT s.sid, coalesce(s.at, ok.at) AS at, {told} AS told");
@@ -308,7 +311,7 @@ fn there(c: &mut Columns<'_>) -> Result<Option<Row>, Fault> {
     }
 }
 
-/// Adds the source of a fork, locked against removal. Commits of the source are not blocked.
+/// Adds the source of a fork, and locks it against removal. Commits of the source are not blocked.
 fn source(sql: &mut Sql<'_>, prefix: &Prefix) {
     let place = sql.bind(int(prefix.place));
     let (tenant, id) = (sql.bind(prefix.from.tenant.as_str()), sql.bind(prefix.from.id.as_str()));

@@ -37,7 +37,7 @@ pub(crate) fn schema_of(options: &PostgresOptions) -> String {
     format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
 }
 
-/// SQL that creates sessions with an alarm. `select` returns for each session: tenant, id, queue, format,
+/// Returns SQL that creates sessions with an alarm. `select` returns for each session: tenant, id, queue, format,
 /// alarm, and the id of an interrupt or null.
 pub(crate) fn insert_waiting(schema: &str, select: &str) -> String {
     let more = |table: &str| {
@@ -58,7 +58,7 @@ pub(crate) fn insert_waiting(schema: &str, select: &str) -> String {
     )
 }
 
-/// SQL that creates a schema as version 2 left it, with the functions of two programs.
+/// Returns SQL that creates a schema as version 2 left it, with the functions of two programs.
 pub(crate) fn as_version_2(schema: &str) -> String {
     let steps = [include_str!("../../schema/0001.sql"), include_str!("../../schema/0002.sql")];
     let mark = "CREATE TABLE holdover.mark (one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL);";
@@ -76,19 +76,19 @@ pub(crate) fn as_version_2(schema: &str) -> String {
     sql.replace("holdover.", &format!("{schema}."))
 }
 
-/// SQL that creates a schema as version 3 left it.
+/// Returns SQL that creates a schema as version 3 left it.
 pub(crate) fn as_version_3(schema: &str) -> String {
     let third = include_str!("../../schema/0003.sql").replace("holdover.", &format!("{schema}."));
     format!("{}; {third} UPDATE {schema}.mark SET version = 3", as_version_2(schema))
 }
 
-/// SQL that creates a schema as version 4 left it.
+/// Returns SQL that creates a schema as version 4 left it.
 pub(crate) fn as_version_4(schema: &str) -> String {
     let fourth = include_str!("../../schema/0004.sql").replace("holdover.", &format!("{schema}."));
     format!("{}; {fourth} UPDATE {schema}.mark SET version = 4", as_version_3(schema))
 }
 
-/// A claim of up to `runs` due sessions from any queue.
+/// Returns a claim of up to `runs` due sessions from any queue.
 pub(crate) fn due(runs: usize) -> ClaimDue {
     ClaimDue {
         runs: (0..runs).map(|_| id(&format!("due-{}", unique()))).collect(),
@@ -181,7 +181,7 @@ pub(crate) async fn running(store: &impl StateStore, name: &str) -> Claim {
     *claim
 }
 
-/// A commit that writes to several tables. Equal numbers give equal commits.
+/// Returns a commit that writes to several tables. Equal numbers give equal commits.
 pub(crate) fn commit(nth: u64) -> Commit {
     let state = NewState { format: StateFormat(1), payload: Payload::new(format!("{{\"state\":{nth}}}")) };
     Commit {

@@ -1,13 +1,13 @@
--- KEYS[1] is the incarnation of the store, in this partition. It ends in ":store"; what comes before is
--- the hash tag that every key of the partition begins with.
+-- KEYS[1] is the key of the store's incarnation in this partition. It ends in ":store". Before that is the hash tag
+-- with which every key of the partition begins.
 local function tag_of(store)
   return string.sub(store, 1, -7)
 end
 
 local tag = tag_of(KEYS[1])
 
--- The first argument is the incarnation that the handle has opened. Another one, or none, is a store that was
--- emptied or replaced under it.
+-- The first argument is the incarnation that the handle has opened. If the partition holds another one or none, the
+-- store was emptied or replaced since then.
 local opened = text()
 local function check_store(store)
   local found = redis.call('GET', store)
@@ -19,7 +19,8 @@ end
 check_store(KEYS[1])
 local now = clock()
 
--- Whether the instant whose text begins there has come. Numbers are compared: the server's locale orders texts.
+-- Returns true if the instant whose text begins at `first` has come. Compares numbers, because the server's locale
+-- decides the order of texts.
 local function has_come(text, first)
   local digits = tonumber(string.sub(text, first + 1, first + 16))
   if not digits then return false end

@@ -1,10 +1,11 @@
--- Looks at tenants by name.
+-- Looks at tenants in the order of their names.
 
--- Behind all that have rung.
+-- The text after the alarms that have rung.
 local next_instant = place(now + 1)
 
--- Looks at tenants of one group in a range, and adds each with its first members that have rung. Answers whether there may
--- be more. `bounds`: so many tenants of which something has rung are enough; so many are looked at at most; so many members of each.
+-- Looks at tenants of one group in a range, and adds each with its first members that have rung. Returns true if
+-- there may be more tenants. `bounds` has three limits: `enough` tenants with a member that has rung, `most` tenants
+-- looked at, and `each` members of a tenant.
 local function look_at_tenants(turns, head, low, high, bounds, group)
   while true do
     local member = redis.call('ZRANGEBYLEX', turns, low, high, 'LIMIT', 0, 1)[1]
@@ -12,7 +13,7 @@ local function look_at_tenants(turns, head, low, high, bounds, group)
     if group.looked >= bounds.most or group.rung >= bounds.enough then return true end
     local cut = string.find(member, '\0', #head + 1, true)
     if cut then
-      -- The first of a tenant is its soonest.
+      -- The first member of a tenant is its soonest.
       local members = has_come(member, cut + 1) and { member } or {}
       if bounds.each > 1 and #members > 0 then
         local own = string.sub(member, 1, cut)
@@ -24,15 +25,16 @@ local function look_at_tenants(turns, head, low, high, bounds, group)
       group.found[#group.found + 1] = members
       low = '[' .. string.sub(member, 1, cut - 1) .. '\1'
     else
-      -- None that a store makes.
+      -- No store writes such a member.
       low = '(' .. member
     end
   end
 end
 
--- Whose turn it is in one group of a partition: whether there are more tenants, and tenants with an alarm, each with its first
--- members that have rung, soonest first. Tenants come by the bytes of their names, from behind `after` and after the last
--- from the first up to `after`. Names are never compared here: the server's locale would do it.
+-- Returns the turns in one group of a partition: whether there may be more tenants, and the tenants with an alarm,
+-- each with its first members that have rung, soonest first. Tenants come in the order of the bytes of their names:
+-- first those after `after`, then those up to `after`. Names are never compared here, because the server's locale
+-- would decide their order.
 local function turns_of(tag, head, after, bounds)
   local turns, ends = tag .. ':turns', '(' .. head .. '\255'
   local group = { looked = 0, rung = 0, found = {} }

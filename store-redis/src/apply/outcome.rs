@@ -9,16 +9,17 @@ use holdover_store::time::Timestamp;
 /// The incarnation in a tombstone if the true one is unknown. No session has it.
 const NO_LIFE: Incarnation = Incarnation(uuid::Uuid::nil());
 
-/// The result of a script.
+/// The result of the script that applies a write.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each write, and it is looked at once")]
 pub(crate) enum Outcome {
-    /// The write was applied. The number counts the entries and fields that are new or gone.
+    /// The write was applied. The number is the sum of the commands' numeric answers, such as the entries that `ZADD`
+    /// added or `ZREM` removed.
     Applied(u64),
     Lost,
     Taken(Row),
-    /// A version before tokens has deleted the session that was to be created: it had the same operation or the
-    /// same incarnation.
+    /// The session is not created, because a version before tokens deleted a session of this key that had the same
+    /// operation or the same incarnation.
     Buried {
         is_operation: bool,
         at: Timestamp,
@@ -59,7 +60,7 @@ pub(crate) fn torn_tombstone(
     }
 }
 
-/// Returns an operation for a tombstone if the true one is unknown.
+/// Returns an operation for a tombstone whose true operation is unknown.
 fn no_operation() -> OperationId {
     // A random name cannot equal another operation's.
     let text = format!("unknown-{:016x}", Token::random().0);

@@ -34,7 +34,7 @@ pub(super) struct Group {
     pub(super) head: Bytes,
     /// A bound behind all members that had rung at the first look.
     ends: Vec<u8>,
-    /// The last member that was looked at, and its place. None: there are no more.
+    /// The last member that was looked at, and its place. None if no further member had rung.
     last: Option<(Bytes, DuePlace)>,
 }
 
@@ -64,8 +64,8 @@ impl Index {
 }
 
 impl Shared {
-    /// Makes the first look, in one exchange with each server. Also finds whose turn it is, if more sessions may
-    /// be due than are asked for.
+    /// Makes the first look, in one round of requests. Also finds the tenants whose turn is next, if more sessions
+    /// may be due than are asked for.
     pub(super) async fn look_for_due(&self, query: &DueQuery) -> Result<(Soonest, Option<Turns>), Fault> {
         let index = if query.tenant.is_some() { Index::Turns } else { Index::Due };
         let partitions = self.keys.partitions().len();
@@ -142,7 +142,7 @@ impl Soonest {
         self.places.extend(members.iter().filter_map(place));
     }
 
-    /// Returns the place up to which all places are known. None: to the end.
+    /// Returns the place up to which all places are known. Returns none if all places are known.
     fn known(&self) -> Option<&DuePlace> {
         self.groups.iter().filter_map(|group| Some(&group.last.as_ref()?.1)).min()
     }
@@ -153,7 +153,7 @@ impl Soonest {
         self.places.iter().take_while(move |place| known.is_none_or(|known| *place <= known))
     }
 
-    /// Returns whether more than `count` places are known, not counting those in `gone`.
+    /// Returns true if more than `count` places are known, not counting those in `gone`.
     pub(super) fn is_more_than(&self, count: usize, gone: &BTreeSet<DuePlace>) -> bool {
         self.places().filter(|place| !gone.contains(place)).nth(count).is_some()
     }

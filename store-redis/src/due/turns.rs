@@ -12,17 +12,18 @@ use crate::place;
 use crate::reply::Reply;
 use crate::store::Shared;
 
-/// The most tenants that are looked at, over all partitions.
+/// The most tenants that one look visits over all partitions. Many groups may exceed it, because each has a least
+/// number.
 pub(super) const VISITS_MAX: usize = 2_048;
 
-/// The least and the most tenants that are looked at in one group of a partition.
+/// The least and the most tenants that one look visits in one group of a partition.
 pub(super) const VISITS_OF_GROUP: [usize; 2] = [8, 128];
 
 /// The most sessions of a tenant that are looked at, if its first ones cannot be claimed.
 const EACH_MAX: usize = 512;
 
-/// Tenants whose turn is next, each with its soonest sessions. A tenant without sessions has an alarm, but none
-/// has rung.
+/// Tenants whose turn is next, each with its soonest due sessions. A tenant may have none, if its sessions have
+/// alarms that have not rung.
 #[derive(Default)]
 pub(super) struct Turns {
     pub(super) tenants: BTreeMap<Vec<u8>, BTreeSet<DuePlace>>,
@@ -35,8 +36,8 @@ pub(super) struct TurnsOfGroup {
 }
 
 impl Shared {
-    /// Looks for the tenants whose turn is next, in the groups in which an alarm has rung, leaving out sessions in
-    /// `gone`. Takes one exchange with each server, and a bounded number of commands for each group.
+    /// Looks for the tenants whose turn is next, in the groups in which an alarm has rung, and leaves out the
+    /// sessions in `gone`. Takes one round of requests, and a bounded number of commands for each group.
     pub(super) async fn look_for_turns(
         &self,
         query: &DueQuery,
@@ -66,8 +67,8 @@ impl Shared {
 }
 
 impl Turns {
-    /// Keeps the tenants up to the first end of a look that was cut: after it, an unknown tenant may come before
-    /// those that were found.
+    /// Keeps the tenants up to the earliest end of a look that was cut. After that end, an unknown tenant may come
+    /// before those that were found.
     pub(super) fn of(looked: Vec<TurnsOfGroup>, after: &[u8], gone: &BTreeSet<DuePlace>) -> Self {
         let turn = |tenant: &Bytes| (!after.is_empty() && tenant.as_ref() <= after, tenant.clone());
         let end = |looked: &TurnsOfGroup| {

@@ -13,13 +13,13 @@ use holdover_store::*;
 use holdover_store_redis::{RedisOptions, RedisStore};
 use uuid::Uuid;
 
-/// The URL of the server that all tests share: the one that `HOLDOVER_REDIS_URL` names, or one that the tests
+/// Returns the URL of the server that all tests share: the one that `HOLDOVER_REDIS_URL` names, or one that the tests
 /// start.
 pub(crate) fn redis_url() -> String {
     shared::redis_url().to_owned()
 }
 
-/// The URL of the cluster that all tests share: the one that `HOLDOVER_REDIS_CLUSTER_URL` names, or one that
+/// Returns the URL of the cluster that all tests share: the one that `HOLDOVER_REDIS_CLUSTER_URL` names, or one that
 /// the tests start.
 pub(crate) fn cluster_url() -> String {
     shared::redis_cluster_url().to_owned()

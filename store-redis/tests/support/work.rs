@@ -16,7 +16,7 @@ pub(crate) struct Seen {
     /// True while a write waits for its answer.
     pub(crate) in_flight: AtomicBool,
     pub(crate) acknowledged: AtomicUsize,
-    /// The number of writes with an unknown outcome, deliveries and commits.
+    /// The number of deliveries and commits with an unknown outcome.
     pub(crate) unknown: AtomicUsize,
     /// The number of commits with an unknown outcome that were found applied.
     pub(crate) applied: AtomicUsize,
@@ -32,8 +32,8 @@ fn pending(number: u64) -> PendingId {
     PendingId::new(format!("pending-{number}")).unwrap()
 }
 
-/// A commit with one of each kind: a message, the state, an event, a checkpoint, a pending call that replaces
-/// the one before it, and a consumed inbox item.
+/// Returns a commit with a message, the state, an event, a checkpoint, a pending call that replaces the one before
+/// it, and a consumed inbox item.
 fn commit(claim: &Claim, number: u64) -> Commit {
     let open = NewPending {
         id: pending(number),
@@ -94,7 +94,7 @@ pub(crate) async fn work(store: RedisStore, claim: Claim, seen: Arc<Seen>, stop:
             incarnation: None,
             payload: text(number),
         };
-        // Repeats the same delivery until it is answered, as its sender does.
+        // Repeats the same delivery until it is answered, as a sender does.
         let delivery = loop {
             if let Sent::Answered(delivery) = seen.write(store.deliver(key, item.clone())).await {
                 break delivery;
