@@ -35,7 +35,7 @@ pub(crate) struct Front {
     pub(crate) agents: StoredAgents,
     /// The standard output.
     pub(crate) out: Out,
-    /// The text of models before it is durable, if a person reads the output live.
+    /// The progress of runs before it is durable, if a person reads the output live.
     pub(crate) live: Option<UnboundedReceiver<(SessionKey, Live)>>,
 }
 
@@ -46,13 +46,13 @@ pub(crate) struct WorkerParts {
     pub(crate) observer: Option<Arc<dyn RunObserver>>,
     /// The queues that the worker serves besides that of this program.
     pub(crate) queues: Vec<QueueLabel>,
-    /// The client for other programs, if it is not the default one.
+    /// The client for other programs. `None` means the default one.
     pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl Front {
-    /// Opens the store. `drive` holds the options for driving sessions in this process, if the command does that. The
-    /// text of models is shown live if a person reads the output.
+    /// Opens the store. `drive` holds the options for driving sessions in this process, if the command does that. In
+    /// that case, progress is shown live if a person reads the output.
     pub(crate) async fn open(
         common: &Common,
         drive: Option<&Drive>,
@@ -66,7 +66,7 @@ impl Front {
         Ok(Self { live, ..front })
     }
 
-    /// Does the same as [`open`](Self::open) with the given observer.
+    /// Does the same as [`open`](Self::open) with the given observer, and without live progress.
     pub(crate) async fn observed(
         common: &Common,
         drive: Option<&Drive>,
@@ -76,7 +76,7 @@ impl Front {
         Self::serving(common, drive, if_missing, WorkerParts { observer, ..WorkerParts::default() }).await
     }
 
-    /// Does the same as [`open`](Self::open) for a worker.
+    /// Does the same as [`observed`](Self::observed) with the parts that a worker needs.
     pub(crate) async fn serving(
         common: &Common,
         drive: Option<&Drive>,
@@ -112,7 +112,7 @@ impl Front {
         SessionKey::new(self.common.tenant.clone(), session.clone())
     }
 
-    /// Returns a session. Fails if it does not exist, or cannot be read with the keys of this process.
+    /// Returns a session of the tenant. Fails if it does not exist, or cannot be decoded with the keys of this process.
     pub(crate) async fn session(&self, session: &SessionId) -> Result<Session, Failure> {
         let found = self.runtime.session(&self.key(session)).await?;
         let found = found.ok_or_else(|| Failure::unknown(session))?;
@@ -132,7 +132,7 @@ impl Front {
         read.map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", key.id)))
     }
 
-    /// Fails if the session's agent cannot be built here. The error says what was done before.
+    /// Fails if the session's agent cannot be built here. `done` says what was done before, and the error repeats it.
     pub(crate) fn can_run(&self, session: &Session, done: &str) -> Result<(), Failure> {
         let id = &session.key.id;
         if let Some(place) = Maker::of(session).elsewhere() {
@@ -162,7 +162,7 @@ impl Front {
     }
 }
 
-/// Fails for a session that cannot be decoded here: a message written in plain text would not be read.
+/// Fails for a session that cannot be decoded here: without the keys, a message to it would be written as plain text.
 pub(crate) fn check_decoded(session: &Session) -> Result<(), Failure> {
     match session.definition.encoding() {
         Some(encoding) => Err(Failure::failed(format!(

@@ -40,7 +40,7 @@ impl GateRef {
     }
 }
 
-/// Builds the gate of an agent from its rules and its server, if it has one. The stricter of both decides.
+/// Builds the gate of an agent from its rules and its server, if it has one. The stricter verdict counts.
 pub(crate) fn of(recipe: &Recipe) -> Result<Arc<dyn PolicyGate>, String> {
     let rules =
         RuleGate::new(recipe.approval.clone()).mode(recipe.permissions).always_allow(&recipe.always_allow);

@@ -23,7 +23,7 @@ impl Told {
     }
 }
 
-/// A listener for signals. After it is created, a signal does not end the process by itself.
+/// A listener for Ctrl-C, SIGTERM and SIGHUP. Once it is created, these signals do not end the process by themselves.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,

@@ -36,7 +36,7 @@ pub(crate) const PROGRAM: &str = "holdover";
 /// program serves no other queue by default.
 pub(crate) const QUEUE: &str = "holdover-cli";
 
-/// The program that has the agent of a session.
+/// The program that created a session and has its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Maker {
     /// This program.
@@ -48,7 +48,7 @@ pub(crate) enum Maker {
 }
 
 impl Maker {
-    /// Returns the program that made `session`.
+    /// Returns the program that created `session`.
     pub(crate) fn of(session: &Session) -> Self {
         if session.queue.as_str() == QUEUE {
             return Self::Own;
@@ -73,7 +73,7 @@ impl Maker {
 /// The data from which an agent is built.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Blueprint {
-    /// The settings for core, except those that are derived from the other fields.
+    /// The spec for core, without the parts that are derived from the other fields.
     pub(crate) spec: AgentSpec,
     /// The names of the built-in tools.
     pub(crate) tools: Vec<String>,
@@ -81,7 +81,7 @@ pub(crate) struct Blueprint {
     pub(crate) mcp_tools: Vec<ToolSpec>,
     /// The schema of the value that each turn must return.
     pub(crate) output_schema: Option<Value>,
-    /// The remaining settings. For a sub-agent, those of the agent at the top.
+    /// The remaining settings. For a sub-agent, the settings of the agent at the top.
     pub(crate) recipe: Recipe,
     /// The path from the agent at the top down to this sub-agent. Empty for the agent at the top.
     pub(crate) path: Vec<ToolName>,
@@ -125,7 +125,7 @@ pub(crate) struct Recipe {
     /// The rules of the agent's gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approval: Vec<ApprovalRule>,
-    /// The permission mode: the action for calls that no rule denies.
+    /// The permission mode, which decides calls that no rule denies.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) permissions: PermissionMode,
     /// The tools that run in mode auto even if a rule requires approval.
@@ -194,7 +194,8 @@ impl Blueprint {
         self.recipe.sub_agents.iter_mut().for_each(SubAgentRecipe::without_models);
     }
 
-    /// Asks the agent's MCP servers for their tools. Before that, the agent has no tools of MCP servers.
+    /// Asks the agent's MCP servers for their tools. Fails if a server does not answer, or if an approval rule or
+    /// `human_only` names a tool that its server does not have.
     pub(crate) async fn discover(&mut self) -> Result<(), String> {
         self.mcp_tools.clear();
         for server in &self.recipe.mcp {
