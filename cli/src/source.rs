@@ -128,7 +128,7 @@ pub(crate) struct Recipe {
     /// The permission mode, which decides calls that no rule denies.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) permissions: PermissionMode,
-    /// The tools that run in mode auto even if a rule requires approval.
+    /// The tools, by name or pattern, that run in mode auto even if they are dangerous or a rule requires approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) always_allow: Vec<String>,
     /// A server that is asked in addition to the rules.

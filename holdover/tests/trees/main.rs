@@ -8,9 +8,9 @@
 //!
 //! A person also deletes the root, or stops its turn and resumes it, or stops, aborts or deletes the clerk that has the
 //! page. Or the root is forked, or sessions at rest are purged: then the tree goes on as if nothing had happened,
-//! except that the runner fails if its heir was purged before it began. After the order, the process does its write and
-//! goes on, or dies, or dies and its write arrives late. In memory one of the three happens at every second write, on
-//! the other stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen at every write on every store.
+//! except that the runner may fail once its heir is purged. After the order, the process does its write and goes on, or
+//! dies, or dies and its write arrives late. In memory one of the three happens at every second write, on the other
+//! stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen at every write on every store.
 //!
 //! A child may also kill every process that runs it, until it is given up: its parent is told so once. The module
 //! `wide` tests trees with many children.

@@ -140,7 +140,7 @@ impl Told {
         results(&self.root().messages).iter().any(|(_, content)| WITHOUT_CLERK.contains(&content.as_str()))
     }
 
-    /// Returns true if the heir was purged before it began. The root is told so once.
+    /// Returns true if the heir was purged before it began. Then the root is told once that the handoff was refused.
     fn is_handoff_lost(&self) -> bool {
         let told = self.at(0).map(|root| root.heard("handoff.refused")).sum::<usize>();
         matches!(self.order(), Some(Order::Purge)) && told == 1
@@ -206,10 +206,11 @@ impl Told {
         assert_eq!((fork.depth, fork.session.unread), (None, 0), "{:?}: {:?}", self.fault, fork.session);
     }
 
-    /// Asserts that the root has heard from all its children. Some of the other sessions are gone; the rest have ended.
+    /// Asserts that the root has heard from all its children. Some of the other sessions may be gone; the rest have
+    /// ended.
     fn check_purged(&self) {
         let fault = &self.fault;
-        // At the last writes the root may be at rest, and gone.
+        // At the last writes the root may be at rest, and may have been purged.
         if self.seen.first().is_some_and(|seen| seen.depth == Some(0)) {
             self.check_root(&[JOINED]);
         }
