@@ -40,7 +40,6 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Returns the exit code as a number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Completed => 0,
@@ -104,7 +103,6 @@ impl From<Exit> for ExitCode {
 /// The failure of a command, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The exit of the process.
     pub(crate) exit: Exit,
     /// The message, without `error: `.
     pub(crate) line: String,

@@ -27,13 +27,11 @@ use crate::store::{IfMissing, KEYS, OpenStore};
 pub(crate) struct Front {
     /// The global options.
     pub(crate) common: Common,
-    /// The store of the sessions.
     pub(crate) store: OpenStore,
     /// The runtime that drives the sessions.
     pub(crate) runtime: Runtime,
     /// The source of the sessions' agents, which are built from the stored definitions.
     pub(crate) agents: StoredAgents,
-    /// The standard output.
     pub(crate) out: Out,
     /// The progress of runs before it is durable, if a person reads the output live.
     pub(crate) live: Option<UnboundedReceiver<(SessionKey, Live)>>,
@@ -42,7 +40,6 @@ pub(crate) struct Front {
 /// The parts that a worker needs besides the store.
 #[derive(Default)]
 pub(crate) struct WorkerParts {
-    /// The observer of the worker's runs.
     pub(crate) observer: Option<Arc<dyn RunObserver>>,
     /// The queues that the worker serves besides that of this program.
     pub(crate) queues: Vec<QueueLabel>,
@@ -102,7 +99,6 @@ impl Front {
         Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
     }
 
-    /// Returns the tenant of the sessions.
     pub(crate) fn tenant(&self) -> &TenantId {
         &self.common.tenant
     }
@@ -145,7 +141,7 @@ impl Front {
         })
     }
 
-    /// Fails if the agent cannot be built with the options that replace parts of it. Called before anything is done.
+    /// Fails if options replace parts of the agent, and it cannot be built with them. Called before anything is done.
     pub(crate) fn can_run_with(&self, drive: &Drive, session: &Session) -> Result<(), Failure> {
         if drive.model.is_none() && drive.base_url.is_none() {
             return Ok(());
@@ -180,7 +176,6 @@ pub(crate) enum Live {
     Asked {
         /// The newest message that the model gets.
         after: MessageSeq,
-        /// The number of the step.
         step: StepNumber,
         /// The attempt at the step, counted from 0.
         attempt: u32,

@@ -12,7 +12,6 @@ use crate::source::Recipe;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GateRef {
-    /// The URL of the server.
     pub(crate) url: String,
     /// The environment variable that holds the bearer token for the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The maximum number of bytes read from a hand-written file.
 const SMALL_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Returns the word itself, or standard input for `-`, without whitespace at its end.
+/// Returns the word itself. For `-`, returns standard input without the whitespace at its end.
 pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
     match word {
         "-" => read("standard input", std::io::stdin().lock()),
@@ -23,16 +23,16 @@ pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
     }
 }
 
-/// Returns the word itself, standard input for `-`, or the content of a file for `@FILE`. Input has no whitespace at
-/// its end.
+/// Returns the word itself. For `-`, returns standard input, and for `@FILE` the content of the file, both without the
+/// whitespace at the end.
 pub(crate) fn text_or_file(word: &str) -> Result<String, Failure> {
     let Some(path) = word.strip_prefix('@') else { return text_of(word) };
     let file = File::open(path).map_err(|error| Failure::wrong_use(format!("{path}: {error}")))?;
     read(path, file)
 }
 
-/// Returns the message of the command line. If it is left out, reads it from standard input; on a terminal, asks for it
-/// first. Fails if the message is empty.
+/// Returns the message of the command line. If it is left out, reads standard input; on a terminal, asks for the
+/// message first. Fails if the message is empty.
 pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
     let text = match word {
         Some(word) => text_of(word)?,

@@ -27,7 +27,6 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// All parts.
     pub(crate) const ALL: [Self; 5] =
         [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
 

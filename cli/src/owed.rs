@@ -65,11 +65,9 @@ impl By {
 /// An answer that a session waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Debt {
-    /// The session of the call.
     pub(crate) session: SessionId,
     /// The call that needs the answer.
     pub(crate) call: CallId,
-    /// The tool of the call.
     pub(crate) tool: String,
     /// The source of the answer.
     pub(crate) by: By,

@@ -31,7 +31,6 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Starts listening.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let listen = |kind| {
             signal(kind).map_err(|error| Failure::failed(format!("cannot listen to signals: {error}")))
@@ -43,7 +42,7 @@ impl Signals {
         })
     }
 
-    /// Returns the next signal.
+    /// Waits for the next signal, and returns it.
     pub(crate) async fn next(&mut self) -> Told {
         tokio::select! {
             _ = self.interrupt.recv() => Told::Interrupt,

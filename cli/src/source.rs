@@ -100,10 +100,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
-    /// The version of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
-    /// The model of the agent.
     pub(crate) model: ModelRef,
     /// The models for single modes.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -111,7 +109,6 @@ pub(crate) struct Recipe {
     /// The folders of the agent's skills.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) skills: Vec<PathBuf>,
-    /// The fallback models.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) fallback: Vec<FallbackRef>,
     /// The folder that the file tools see.
@@ -119,7 +116,6 @@ pub(crate) struct Recipe {
     /// The agent's tools that are programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) commands: Vec<CommandTool>,
-    /// The MCP servers of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) mcp: Vec<McpServer>,
     /// The rules of the agent's gate.
@@ -140,7 +136,6 @@ pub(crate) struct Recipe {
     /// The sandbox for file tools and commands, which replaces the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sandbox: Option<SandboxOptions>,
-    /// The agent's sub-agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sub_agents: Vec<SubAgentRecipe>,
 }
@@ -149,7 +144,6 @@ pub(crate) struct Recipe {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FallbackRef {
-    /// The fallback model.
     pub(crate) model: ModelRef,
     /// The token prices of the model, if they differ from those of the agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,7 +158,8 @@ impl Blueprint {
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let Origin { source, recipe, path } =
             Origin::read(source).map_err(|why| format!("definition: {why}"))?;
-        // The tools that give tasks to sub-agents, and those for background children, are added with the sub-agents.
+        // The tools that give tasks to sub-agents, and those for background children, are added when the sub-agents are
+        // built.
         let comes_with =
             |tool: &ToolSpec| tool.runs_on == RunsOn::Child || spec.child_tool(tool.name.as_str()).is_some();
         let kept = spec.tools.iter().filter(|tool| !comes_with(tool)).cloned().collect();
@@ -173,7 +168,7 @@ impl Blueprint {
         let (mcp_tools, own): (Vec<_>, Vec<_>) = std::mem::take(&mut spec.tools)
             .into_iter()
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
-        // The tool that reads skills is added with the skills.
+        // The tool that reads skills is added when the skills are opened.
         let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
         let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
         let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
@@ -182,7 +177,7 @@ impl Blueprint {
         Ok(Self { spec, tools, mcp_tools, output_schema, recipe, path, source: Some(source) })
     }
 
-    /// Returns the model of the agent.
+    /// Returns the model of the agent. For a sub-agent without a model, returns that of the nearest agent above it.
     pub(crate) fn model(&self) -> &ModelRef {
         sub_agents::model_at(&self.recipe, &self.path)
     }

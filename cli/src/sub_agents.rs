@@ -27,7 +27,6 @@ pub(crate) struct SubAgentRecipe {
     pub(crate) name: ToolName,
     /// The description, which tells the parent's model which tasks to give to the sub-agent.
     pub(crate) description: String,
-    /// The instructions of the sub-agent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) instructions: String,
     /// The model, if it is not the parent's.
@@ -61,7 +60,6 @@ pub(crate) struct SubAgentRecipe {
     /// The time limit for the wait of a call, in seconds, if it is not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_seconds: Option<Bound>,
-    /// The sub-agents of the sub-agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sub_agents: Vec<SubAgentRecipe>,
 }

@@ -9,7 +9,7 @@ mod support;
 
 use support::{Fixture, Ran, wait_until};
 
-/// A nesting deeper than any recursive parser can follow.
+/// A depth of nesting that no recursive parser can follow.
 const DEEP: usize = 100_000;
 
 fn deep_list() -> String {

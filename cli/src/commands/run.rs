@@ -82,7 +82,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     exit
 }
 
-/// Reads an agent file, and builds its agent.
+/// Reads an agent file, asks its MCP servers for their tools, and builds the agent.
 pub(crate) async fn agent_of(file: &Path, instead: Instead) -> Result<Arc<Agent>, Failure> {
     let mut blueprint = agent_file::read(file, &instead)?;
     let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));

@@ -30,7 +30,6 @@ pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(100);
 /// A session that is followed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Following<'a> {
-    /// The key of the session.
     pub(crate) key: &'a SessionKey,
     /// The session as it was before. Only newer events are printed. `None` prints all events.
     pub(crate) known: Option<&'a Known>,
@@ -48,7 +47,6 @@ impl<'a> Following<'a> {
 /// The state of a session before a command changes it, with the cursor after the newest events of its tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// The stored session.
     pub(crate) session: Session,
     after: TreeCursor,
 }

@@ -27,7 +27,7 @@ use world::{Hit, World};
 
 /// The maximum number of kills in one round, and the number of all kills unless `HOLDOVER_KILLS` sets another.
 const KILLS: usize = 50;
-/// The percentage of kills that must hit a worker while an effect is running.
+/// The minimum percentage of kills that must hit a worker while an effect is running.
 const INSIDE_MIN: usize = 40;
 /// The longest random delay before a worker is killed.
 const MOMENT_MAX_MS: u64 = 1200;

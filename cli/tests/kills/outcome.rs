@@ -8,7 +8,7 @@ use crate::scene::acting;
 use crate::support::Fixture;
 use crate::world::{Call, Hit, World};
 
-/// Checks the results of one session. Returns how many of its calls are in doubt.
+/// Checks the results of one session. Returns the number of its calls that are in doubt.
 pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hit], report: &str) -> usize {
     let name = acting(session);
     let messages = fixture.run(&["sessions", "messages", &name, "--json"]).ends(0).lines();

@@ -1,5 +1,5 @@
-//! This release continues the sessions in stores that earlier releases left. Each session waits for something else or
-//! was left in another state. There is a store of every kind that outlives its process.
+//! This release continues the sessions in stores that earlier releases left. The sessions wait for different things, or
+//! were left in different states. There is a store of every kind that outlives its process.
 //!
 //! `HOLDOVER_CORPUS=write cargo test -p holdover --test corpus` writes the missing files of this release into
 //! `tests/corpus/releases`. Existing files are never overwritten.

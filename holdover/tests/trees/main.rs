@@ -43,12 +43,12 @@ use told::Told;
 /// The number of stories that run at once. Most of the time, each of them waits for a lease to end.
 const AT_ONCE: usize = 24;
 
-/// The percentage of deaths, and of orders to the root, that must fire. The number of writes of a story varies a little
-/// with its timing.
+/// The minimum percentage of deaths, and of orders to the root, that must fire. The number of writes of a story varies
+/// a little with its timing.
 const FIRED_MIN: usize = 90;
 
-/// The percentage of orders to a clerk that must stop it. At the first writes the clerk does not exist yet, and at the
-/// last ones it has ended.
+/// The minimum percentage of orders to a clerk that must stop it. At the first writes the clerk does not exist yet, and
+/// at the last ones it has ended.
 const FIRED_AT_CLERK_MIN: usize = 50;
 
 /// In memory, an order is given at every write whose number this divides.

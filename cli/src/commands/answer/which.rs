@@ -14,9 +14,7 @@ pub(super) struct Asked {
     /// The session to continue, as it was before the answer: the named session, else the root of the tree that waits
     /// for the answer, else the session of the call.
     pub(super) session: Session,
-    /// The session of the call.
     pub(super) asker: SessionKey,
-    /// The id of the call.
     pub(super) call: String,
     /// The pending call that is answered. `None` if the call has no open pending call and the command line names none.
     pub(super) pending: Option<PendingId>,

@@ -81,7 +81,7 @@ struct StuckSession {
 #[derive(Default)]
 struct Examined {
     stuck: Option<StuckSession>,
-    /// The encoding that cannot be decoded here. In that case, only the plain parts were examined.
+    /// The encoding that cannot be decoded here, if any. In that case, only the plain parts were examined.
     unread: Option<Encoding>,
 }
 
