@@ -15,13 +15,13 @@ use crate::store::StoreUrl;
 /// The exit codes. For a command that runs or awaits a session, they describe the state of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The turn is completed, or there was nothing to run.
+    /// The command succeeded: the turn is completed, or there was nothing to run.
     Completed,
     /// The turn, or the command, failed.
     Failed,
     /// The command line or the agent file is wrong.
     WrongUse,
-    /// The session is suspended and waits for an answer or a time.
+    /// The session waits for an answer or a time.
     Suspended,
     /// The session was still running when the waiting time was over.
     StillRunning,
@@ -29,7 +29,7 @@ pub(crate) enum Exit {
     Stopped,
     /// The turn reached its maximum number of steps.
     MaxTurns,
-    /// The session reached its limit for tokens, money or time.
+    /// The turn ended at a limit for tokens, money or time.
     OverBudget,
     /// The model repeated the same calls too often.
     Looped,
@@ -40,7 +40,6 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Returns the exit code as a number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Completed => 0,
@@ -104,7 +103,6 @@ impl From<Exit> for ExitCode {
 /// The failure of a command, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The exit of the process.
     pub(crate) exit: Exit,
     /// The message, without `error: `.
     pub(crate) line: String,
@@ -116,7 +114,7 @@ impl Failure {
         Self { exit: Exit::Failed, line: one_line(line.as_ref()) }
     }
 
-    /// Adds the URL of the store, if the message begins with only `store: `.
+    /// Adds the URL of the store to a message that begins with `store: `.
     pub(crate) fn on_store(self, url: &StoreUrl) -> Self {
         match self.line.strip_prefix("store: ") {
             Some(rest) => Self { line: format!("store {url}: {rest}"), ..self },

@@ -27,32 +27,29 @@ use crate::store::{IfMissing, KEYS, OpenStore};
 pub(crate) struct Front {
     /// The global options.
     pub(crate) common: Common,
-    /// The store of the sessions.
     pub(crate) store: OpenStore,
     /// The runtime that drives the sessions.
     pub(crate) runtime: Runtime,
     /// The source of the sessions' agents, which are built from the stored definitions.
     pub(crate) agents: StoredAgents,
-    /// The standard output.
     pub(crate) out: Out,
-    /// The text of models before it is durable, if a person reads the output live.
+    /// The progress of runs before it is durable, if a person reads the output live.
     pub(crate) live: Option<UnboundedReceiver<(SessionKey, Live)>>,
 }
 
 /// The parts that a worker needs besides the store.
 #[derive(Default)]
 pub(crate) struct WorkerParts {
-    /// The observer of the worker's runs.
     pub(crate) observer: Option<Arc<dyn RunObserver>>,
     /// The queues that the worker serves besides that of this program.
     pub(crate) queues: Vec<QueueLabel>,
-    /// The client for other programs, if it is not the default one.
+    /// The client for other programs. `None` means the default one.
     pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl Front {
-    /// Opens the store. `drive` holds the options for driving sessions in this process, if the command does that. The
-    /// text of models is shown live if a person reads the output.
+    /// Opens the store. `drive` holds the options for driving sessions in this process, if the command does that. In
+    /// that case, progress is shown live if a person reads the output.
     pub(crate) async fn open(
         common: &Common,
         drive: Option<&Drive>,
@@ -66,7 +63,7 @@ impl Front {
         Ok(Self { live, ..front })
     }
 
-    /// Does the same as [`open`](Self::open) with the given observer.
+    /// Does the same as [`open`](Self::open) with the given observer, and without live progress.
     pub(crate) async fn observed(
         common: &Common,
         drive: Option<&Drive>,
@@ -76,7 +73,7 @@ impl Front {
         Self::serving(common, drive, if_missing, WorkerParts { observer, ..WorkerParts::default() }).await
     }
 
-    /// Does the same as [`open`](Self::open) for a worker.
+    /// Does the same as [`observed`](Self::observed) with the parts that a worker needs.
     pub(crate) async fn serving(
         common: &Common,
         drive: Option<&Drive>,
@@ -102,7 +99,6 @@ impl Front {
         Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
     }
 
-    /// Returns the tenant of the sessions.
     pub(crate) fn tenant(&self) -> &TenantId {
         &self.common.tenant
     }
@@ -112,7 +108,7 @@ impl Front {
         SessionKey::new(self.common.tenant.clone(), session.clone())
     }
 
-    /// Returns a session. Fails if it does not exist, or cannot be read with the keys of this process.
+    /// Returns a session of the tenant. Fails if it does not exist, or cannot be decoded with the keys of this process.
     pub(crate) async fn session(&self, session: &SessionId) -> Result<Session, Failure> {
         let found = self.runtime.session(&self.key(session)).await?;
         let found = found.ok_or_else(|| Failure::unknown(session))?;
@@ -132,7 +128,7 @@ impl Front {
         read.map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", key.id)))
     }
 
-    /// Fails if the session's agent cannot be built here. The error says what was done before.
+    /// Fails if the session's agent cannot be built here. `done` says what was done before, and the error repeats it.
     pub(crate) fn can_run(&self, session: &Session, done: &str) -> Result<(), Failure> {
         let id = &session.key.id;
         if let Some(place) = Maker::of(session).elsewhere() {
@@ -145,7 +141,7 @@ impl Front {
         })
     }
 
-    /// Fails if the agent cannot be built with the options that replace parts of it. Called before anything is done.
+    /// Fails if options replace parts of the agent, and it cannot be built with them. Called before anything is done.
     pub(crate) fn can_run_with(&self, drive: &Drive, session: &Session) -> Result<(), Failure> {
         if drive.model.is_none() && drive.base_url.is_none() {
             return Ok(());
@@ -162,7 +158,7 @@ impl Front {
     }
 }
 
-/// Fails for a session that cannot be decoded here: a message written in plain text would not be read.
+/// Fails for a session that cannot be decoded here: without the keys, a message to it would be written as plain text.
 pub(crate) fn check_decoded(session: &Session) -> Result<(), Failure> {
     match session.definition.encoding() {
         Some(encoding) => Err(Failure::failed(format!(
@@ -180,7 +176,6 @@ pub(crate) enum Live {
     Asked {
         /// The newest message that the model gets.
         after: MessageSeq,
-        /// The number of the step.
         step: StepNumber,
         /// The attempt at the step, counted from 0.
         attempt: u32,

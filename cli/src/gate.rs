@@ -12,7 +12,6 @@ use crate::source::Recipe;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GateRef {
-    /// The URL of the server.
     pub(crate) url: String,
     /// The environment variable that holds the bearer token for the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +39,7 @@ impl GateRef {
     }
 }
 
-/// Builds the gate of an agent from its rules and its server, if it has one. The stricter of both decides.
+/// Builds the gate of an agent from its rules and its server, if it has one. The stricter verdict counts.
 pub(crate) fn of(recipe: &Recipe) -> Result<Arc<dyn PolicyGate>, String> {
     let rules =
         RuleGate::new(recipe.approval.clone()).mode(recipe.permissions).always_allow(&recipe.always_allow);

@@ -15,7 +15,7 @@ const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The maximum number of bytes read from a hand-written file.
 const SMALL_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Returns the word itself, or standard input for `-`.
+/// Returns the word itself. For `-`, returns standard input without the whitespace at its end.
 pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
     match word {
         "-" => read("standard input", std::io::stdin().lock()),
@@ -23,15 +23,16 @@ pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
     }
 }
 
-/// Returns the word itself, standard input for `-`, or a file for `@FILE`.
+/// Returns the word itself. For `-`, returns standard input, and for `@FILE` the content of the file, both without the
+/// whitespace at the end.
 pub(crate) fn text_or_file(word: &str) -> Result<String, Failure> {
     let Some(path) = word.strip_prefix('@') else { return text_of(word) };
     let file = File::open(path).map_err(|error| Failure::wrong_use(format!("{path}: {error}")))?;
     read(path, file)
 }
 
-/// Returns the message of the command line. If it is left out and standard input is not a terminal, reads the message
-/// from there.
+/// Returns the message of the command line. If it is left out, reads standard input; on a terminal, asks for the
+/// message first. Fails if the message is empty.
 pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
     let text = match word {
         Some(word) => text_of(word)?,
@@ -66,8 +67,7 @@ pub(crate) fn images_of(paths: &[PathBuf]) -> Result<Images, Failure> {
     Images::of(images).map_err(|why| Failure::wrong_use(format!("--image: {why}")))
 }
 
-/// Reads the text of a hand-written file: an agent file, or its instructions. The error does not name the
-/// file.
+/// Reads the text of a hand-written file: an agent file, or a file that it names. The error does not name the file.
 pub(crate) fn small_file(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     match bounded(file, SMALL_FILE_BYTES_MAX) {

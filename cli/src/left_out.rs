@@ -1,7 +1,8 @@
 //! The parts that this build leaves out: their names, a one-line hint how to get them, and stand-ins that print that
 //! hint.
 //!
-//! For each part, other modules use the real module if its feature is on, and the stand-in from here otherwise.
+//! Other modules use the real module of a part if its feature is on, and the stand-in from here otherwise. A command
+//! that is left out has no stand-in: an error reports it.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -26,7 +27,6 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// All parts.
     pub(crate) const ALL: [Self; 5] =
         [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
 
@@ -68,7 +68,7 @@ impl Part {
     }
 }
 
-/// Returns the failure for a command of a part that is left out.
+/// Returns the failure for a command of a part that is left out, or `None` for any other error.
 pub(crate) fn command(error: &clap::Error) -> Option<Failure> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;

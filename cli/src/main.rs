@@ -104,8 +104,8 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Logs to standard error. Only warnings or errors are logged unless `HOLDOVER_LOG` says otherwise, because commands
-/// print their own results.
+/// Sets up the log to standard error. `HOLDOVER_LOG` selects the content. By default, workers log warnings and errors,
+/// and other commands only errors, because they print their own results.
 fn log(command: &Command) -> Result<(), Failure> {
     // The MCP library logs errors that this program reports itself.
     let works = matches!(command, Command::Work(_));

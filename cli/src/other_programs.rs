@@ -6,7 +6,7 @@ use holdover_core::remote::Remote;
 use holdover_elsewhere::HttpElsewhere;
 use holdover_runtime_local::Elsewhere;
 
-/// Returns the client for a command that other programs cannot reach: it polls for outcomes.
+/// Returns the client for a command that other programs cannot reach. The client polls for outcomes.
 pub(crate) fn wire() -> Option<Arc<dyn Elsewhere>> {
     Some(Arc::new(HttpElsewhere::new()))
 }

@@ -15,8 +15,8 @@ use crate::pages::each_of;
 use crate::source::PROGRAM;
 use crate::store::VARIABLE;
 
-/// Returns true if `word` has the form of a pending call's id. Such a word never names a session, so that a session
-/// cannot be confused with a pending call.
+/// Returns true if `word` has the form of a pending call's id. Commands that take both do not read such a word as the
+/// name of a session, so that a session cannot be confused with a pending call.
 pub(crate) fn reads_like_an_asking(word: &str) -> bool {
     PendingId::new(word).is_ok_and(|id| id.parts().is_some())
 }
@@ -65,19 +65,17 @@ impl By {
 /// An answer that a session waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Debt {
-    /// The session of the call.
     pub(crate) session: SessionId,
     /// The call that needs the answer.
     pub(crate) call: CallId,
-    /// The tool of the call.
     pub(crate) tool: String,
     /// The source of the answer.
     pub(crate) by: By,
-    /// The instant at which the wait ends without an answer.
+    /// The instant at which the wait ends without an answer, if there is one.
     pub(crate) until: Option<Timestamp>,
-    /// The exact arguments that would run.
+    /// The exact arguments with which the call would run, if they can be read.
     pub(crate) arguments: Option<String>,
-    /// The reason for asking.
+    /// The reason for asking, or the reason why the call cannot be read.
     pub(crate) prompt: Option<String>,
     /// The people who may decide, if they are named.
     pub(crate) deciders: Option<Deciders>,
@@ -86,8 +84,8 @@ pub(crate) struct Debt {
 }
 
 impl Debt {
-    /// Returns the command `name` for another program. It uses the plain name of this program, and reads the answer
-    /// from standard input.
+    /// Returns the command `name` in the form for another program, or `None` if the debt has no such command. It uses
+    /// the plain name of this program, and reads the answer from standard input.
     pub(crate) fn in_json(&self, name: &str) -> Option<Vec<String>> {
         let (_, words) = self.commands.iter().find(|(known, _)| *known == name)?;
         let mut words: Vec<String> = words.clone();
@@ -99,7 +97,7 @@ impl Debt {
     }
 }
 
-/// The text in place of a tool whose call cannot be read.
+/// The text in place of the tool's name if the call cannot be read.
 const UNKNOWN: &str = "?";
 
 /// The placeholder for the answer in a command.
@@ -108,7 +106,8 @@ const PLACE_OF_ANSWER: &str = "YOUR ANSWER";
 /// The placeholder for the name of the person who decides, if there are several.
 const PLACE_OF_NAME: &str = "YOUR NAME";
 
-/// Returns the pending calls of one session and its tree, or of all sessions, soonest deadline first.
+/// Returns the pending calls of one session and of its children that have not ended, or of all sessions of the tenant.
+/// The soonest deadline comes first.
 pub(crate) async fn all_pending(
     front: &Front,
     session: Option<&SessionId>,
@@ -160,7 +159,7 @@ pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt
 async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Option<Deciders>), RuntimeError> {
     match pending.body.parse::<PendingBody>() {
         Ok(body) if body.panel.is_none() => Ok((body, None)),
-        // The runtime knows who decides, and describes calls that it cannot read.
+        // The runtime returns who decides, and describes calls that it cannot read.
         body => match (front.runtime.pending_call(&pending.key, &pending.id).await?, body) {
             (Some(entry), _) => Ok((entry.body, entry.deciders)),
             (None, Ok(body)) => Ok((body, None)),
@@ -173,7 +172,7 @@ async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Opti
     }
 }
 
-/// Returns the debts of `suspension` in call order, then those of the children that it waits for.
+/// Returns the debts of `suspension` in call order, then the unanswered ones of the session's children.
 pub(crate) async fn debts(
     front: &Front,
     key: &SessionKey,
@@ -213,7 +212,7 @@ pub(crate) async fn debts(
 }
 
 /// Returns the commands that answer a debt. They name the pending call by its id, so that they answer exactly the shown
-/// call and no later one. They include a name if it matters who decides.
+/// call and no later one. They include the name of the person who decides if it matters who decides.
 fn commands(
     front: &Front,
     by: &By,

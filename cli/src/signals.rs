@@ -23,7 +23,7 @@ impl Told {
     }
 }
 
-/// A listener for signals. After it is created, a signal does not end the process by itself.
+/// A listener for Ctrl-C, SIGTERM and SIGHUP. Once it is created, these signals do not end the process by themselves.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -31,7 +31,6 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Starts listening.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let listen = |kind| {
             signal(kind).map_err(|error| Failure::failed(format!("cannot listen to signals: {error}")))
@@ -43,7 +42,7 @@ impl Signals {
         })
     }
 
-    /// Returns the next signal.
+    /// Waits for the next signal, and returns it.
     pub(crate) async fn next(&mut self) -> Told {
         tokio::select! {
             _ = self.interrupt.recv() => Told::Interrupt,

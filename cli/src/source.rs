@@ -36,7 +36,7 @@ pub(crate) const PROGRAM: &str = "holdover";
 /// program serves no other queue by default.
 pub(crate) const QUEUE: &str = "holdover-cli";
 
-/// The program that has the agent of a session.
+/// The program that created a session and has its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Maker {
     /// This program.
@@ -48,7 +48,7 @@ pub(crate) enum Maker {
 }
 
 impl Maker {
-    /// Returns the program that made `session`.
+    /// Returns the program that created `session`.
     pub(crate) fn of(session: &Session) -> Self {
         if session.queue.as_str() == QUEUE {
             return Self::Own;
@@ -73,7 +73,7 @@ impl Maker {
 /// The data from which an agent is built.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Blueprint {
-    /// The settings for core, except those that are derived from the other fields.
+    /// The spec for core, without the parts that are derived from the other fields.
     pub(crate) spec: AgentSpec,
     /// The names of the built-in tools.
     pub(crate) tools: Vec<String>,
@@ -81,7 +81,7 @@ pub(crate) struct Blueprint {
     pub(crate) mcp_tools: Vec<ToolSpec>,
     /// The schema of the value that each turn must return.
     pub(crate) output_schema: Option<Value>,
-    /// The remaining settings. For a sub-agent, those of the agent at the top.
+    /// The remaining settings. For a sub-agent, the settings of the agent at the top.
     pub(crate) recipe: Recipe,
     /// The path from the agent at the top down to this sub-agent. Empty for the agent at the top.
     pub(crate) path: Vec<ToolName>,
@@ -100,10 +100,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
-    /// The version of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
-    /// The model of the agent.
     pub(crate) model: ModelRef,
     /// The models for single modes.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -111,7 +109,6 @@ pub(crate) struct Recipe {
     /// The folders of the agent's skills.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) skills: Vec<PathBuf>,
-    /// The fallback models.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) fallback: Vec<FallbackRef>,
     /// The folder that the file tools see.
@@ -119,16 +116,15 @@ pub(crate) struct Recipe {
     /// The agent's tools that are programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) commands: Vec<CommandTool>,
-    /// The MCP servers of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) mcp: Vec<McpServer>,
     /// The rules of the agent's gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approval: Vec<ApprovalRule>,
-    /// The permission mode: the action for calls that no rule denies.
+    /// The permission mode, which decides calls that no rule denies.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) permissions: PermissionMode,
-    /// The tools that run in mode auto even if a rule requires approval.
+    /// The tools, by name or pattern, that run in mode auto even if they are dangerous or a rule requires approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) always_allow: Vec<String>,
     /// A server that is asked in addition to the rules.
@@ -140,7 +136,6 @@ pub(crate) struct Recipe {
     /// The sandbox for file tools and commands, which replaces the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sandbox: Option<SandboxOptions>,
-    /// The agent's sub-agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sub_agents: Vec<SubAgentRecipe>,
 }
@@ -149,7 +144,6 @@ pub(crate) struct Recipe {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FallbackRef {
-    /// The fallback model.
     pub(crate) model: ModelRef,
     /// The token prices of the model, if they differ from those of the agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,7 +158,8 @@ impl Blueprint {
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let Origin { source, recipe, path } =
             Origin::read(source).map_err(|why| format!("definition: {why}"))?;
-        // The tools that give tasks to sub-agents, and those for background children, are added with the sub-agents.
+        // The tools that give tasks to sub-agents, and those for background children, are added when the sub-agents are
+        // built.
         let comes_with =
             |tool: &ToolSpec| tool.runs_on == RunsOn::Child || spec.child_tool(tool.name.as_str()).is_some();
         let kept = spec.tools.iter().filter(|tool| !comes_with(tool)).cloned().collect();
@@ -173,7 +168,7 @@ impl Blueprint {
         let (mcp_tools, own): (Vec<_>, Vec<_>) = std::mem::take(&mut spec.tools)
             .into_iter()
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
-        // The tool that reads skills is added with the skills.
+        // The tool that reads skills is added when the skills are opened.
         let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
         let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
         let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
@@ -182,7 +177,7 @@ impl Blueprint {
         Ok(Self { spec, tools, mcp_tools, output_schema, recipe, path, source: Some(source) })
     }
 
-    /// Returns the model of the agent.
+    /// Returns the model of the agent. For a sub-agent without a model, returns that of the nearest agent above it.
     pub(crate) fn model(&self) -> &ModelRef {
         sub_agents::model_at(&self.recipe, &self.path)
     }
@@ -194,7 +189,8 @@ impl Blueprint {
         self.recipe.sub_agents.iter_mut().for_each(SubAgentRecipe::without_models);
     }
 
-    /// Asks the agent's MCP servers for their tools. Before that, the agent has no tools of MCP servers.
+    /// Asks the agent's MCP servers for their tools. Fails if a server does not answer, or if an approval rule or
+    /// `human_only` names a tool that its server does not have.
     pub(crate) async fn discover(&mut self) -> Result<(), String> {
         self.mcp_tools.clear();
         for server in &self.recipe.mcp {

@@ -25,9 +25,8 @@ use crate::source::Recipe;
 pub(crate) struct SubAgentRecipe {
     /// The name by which the parent's model calls the sub-agent.
     pub(crate) name: ToolName,
-    /// The description, which tells the parent's model which tasks to give to it.
+    /// The description, which tells the parent's model which tasks to give to the sub-agent.
     pub(crate) description: String,
-    /// The instructions of the sub-agent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) instructions: String,
     /// The model, if it is not the parent's.
@@ -46,7 +45,7 @@ pub(crate) struct SubAgentRecipe {
     /// The limits of a turn, if they differ from the defaults of a sub-agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<Limits>,
-    /// The maximum number of tasks of one call.
+    /// The maximum number of tasks of one call, if it is not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fan_out_max: Option<u32>,
     /// True if the sub-agent may do its tasks in the background.
@@ -58,10 +57,9 @@ pub(crate) struct SubAgentRecipe {
     /// The location of the agent, if it belongs to another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) remote: Option<Remote>,
-    /// The time limit for the wait of a call, in seconds.
+    /// The time limit for the wait of a call, in seconds, if it is not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_seconds: Option<Bound>,
-    /// The sub-agents of the sub-agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sub_agents: Vec<SubAgentRecipe>,
 }
@@ -169,8 +167,8 @@ impl Origin {
     }
 }
 
-/// Returns the spec of an agent at the top that gives the sub-agent at `path` everything that it takes from above.
-/// `spec` is the sub-agent's own spec, from which those parts are taken.
+/// Returns the spec of an agent at the top, from which the sub-agent at `path` inherits. The inherited parts are copied
+/// from `spec`, the sub-agent's own spec, which contains them.
 pub(crate) fn spec_of_top(spec: &AgentSpec, path: &[ToolName]) -> Result<AgentSpec, String> {
     let mut name = spec.name.as_str();
     for part in path.iter().rev() {
@@ -189,8 +187,8 @@ pub(crate) fn spec_of_top(spec: &AgentSpec, path: &[ToolName]) -> Result<AgentSp
     Ok(top)
 }
 
-/// Keeps only the sub-agent at `path`, with everything below it. The sub-agents above it keep only the tools that it
-/// has.
+/// Returns only the sub-agent at `path`, with the sub-agents above and below it. Those above it keep only the tools
+/// that it has.
 pub(crate) fn only(sub_agents: &[SubAgentRecipe], path: &[ToolName]) -> Vec<SubAgentRecipe> {
     let Some((name, below)) = path.split_first() else { return sub_agents.to_vec() };
     let mut kept: Vec<_> = sub_agents.iter().filter(|found| found.name == *name).cloned().collect();

@@ -1,4 +1,4 @@
-//! Temporary folders that are removed when their command ends, even if a process in them is still exiting.
+//! Removes temporary folders when a command ends, even if a process in them is still exiting.
 
 use std::io;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 const TRIES: u32 = 50;
 const APART: Duration = Duration::from_millis(20);
 
-/// Removes the folder with its content.
+/// Removes the folder with its content. Tries again for up to a second.
 pub(crate) async fn remove(folder: TempDir) -> io::Result<()> {
     let path = folder.keep();
     let mut left = TRIES;

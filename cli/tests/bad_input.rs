@@ -9,7 +9,7 @@ mod support;
 
 use support::{Fixture, Ran, wait_until};
 
-/// A nesting deeper than any recursive parser can follow.
+/// A depth of nesting that no recursive parser can follow.
 const DEEP: usize = 100_000;
 
 fn deep_list() -> String {
@@ -20,7 +20,7 @@ fn deep_object() -> String {
     "{\"a\":".repeat(DEEP) + "1" + &"}".repeat(DEEP)
 }
 
-/// Everything that the commands show of the sessions in the store.
+/// Returns everything that the commands show of the sessions in the store.
 fn contents(fixture: &Fixture) -> String {
     let all = fixture.run(&["sessions", "list", "--json"]).ends(0);
     let mut contents = all.out.clone();

@@ -60,7 +60,7 @@ fn c13_the_skills_of_the_file_are_listed_in_the_prompt_and_read_when_they_are_ne
     let fixture = fixture();
     fixture.run(&["run", "reader.toml", "--session", "s", "hi"]).ends(0).says("At your service.");
     fixture.run(&["send", "s", "file them"]).ends(0).says("I have read how.");
-    // Skills are looked up beside the agent file, also by another process.
+    // The skills are read again with the agent file, and a faulty one is an error.
     fixture.write("skills/invoices/SKILL.md", "no head");
     fixture.run(&["run", "reader.toml", "hi"]).fails(2, &["skills", "SKILL.md"]);
 }

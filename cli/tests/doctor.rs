@@ -21,7 +21,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Fixture, wait_until};
 
-/// `doctor` without patience: what is overdue is reported at once.
+/// The command `doctor` without patience, which reports overdue work at once.
 const IMPATIENT: [&str; 4] = ["doctor", "--patience", "0s", "--json"];
 
 /// Returns the session that is stuck for `reason`, with the suggested commands. `None` if there is no such

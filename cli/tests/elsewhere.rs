@@ -16,7 +16,7 @@ use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 use support::Fixture;
 
-/// `doctor` without patience: what is overdue is reported at once.
+/// The command `doctor` without patience, which reports overdue work at once.
 const IMPATIENT: [&str; 4] = ["doctor", "--patience", "0s", "--json"];
 
 fn key(id: &str) -> SessionKey {

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use support::{Fixture, HOLDOVER, Ran};
 
-/// The first key, and a newer one.
+/// The repeated digits of the first key. `NEW` has those of a newer key.
 const OLD: &str = "0a";
 const NEW: &str = "0b";
 
@@ -32,7 +32,7 @@ fn with(fixture: &Fixture, file: &str, words: &str) -> Ran {
     ran
 }
 
-/// A store with two sessions, the second written after the key was changed.
+/// Returns a fixture with two sessions, the second written after the key was changed.
 fn rotated() -> Fixture {
     let fixture = Fixture::new();
     write_keys(&fixture, "old.toml", 1, &[(1, OLD)]);

@@ -29,7 +29,7 @@ when = { result_of = "mcp__test__fail", result_status = "error", result_contains
 say = "It failed."
 "#;
 
-/// An agent with the MCP server of the client's own tests, which records what it receives.
+/// Returns a fixture whose agent has the MCP server of the client's own tests, which records what it receives.
 fn fixture(more: &str) -> Fixture {
     let fixture = Fixture::new();
     let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/server.mjs");

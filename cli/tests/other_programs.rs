@@ -59,7 +59,7 @@ when = { user_contains = "ground", nth = 1 }
 calls = [{ tool = "write_file", arguments = { path = "found.txt", content = "clay" } }]
 "#;
 
-/// The program whose agent takes tasks.
+/// Returns the fixture of the program whose agent takes tasks.
 fn there() -> Fixture {
     let fixture = Fixture::new();
     fixture.write("geologist.toml", GEOLOGIST_SCRIPT);
@@ -67,7 +67,7 @@ fn there() -> Fixture {
     fixture
 }
 
-/// The program whose session gives the tasks.
+/// Returns the fixture of the program whose session gives the tasks.
 fn here(url: &str, look_every_seconds: u32) -> Fixture {
     let fixture = Fixture::new();
     fixture.write("chief.toml", CHIEF_SCRIPT);
@@ -76,7 +76,7 @@ fn here(url: &str, look_every_seconds: u32) -> Fixture {
     fixture
 }
 
-/// A command with the token in its environment.
+/// Returns a command with the token in its environment.
 fn knowing(fixture: &Fixture, words: &[&str]) -> Command {
     let mut command = fixture.command(words);
     command.env("GEOLOGY_TOKEN", TOKEN);

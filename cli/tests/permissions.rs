@@ -12,7 +12,7 @@ use std::net::TcpListener;
 
 use support::Fixture;
 
-/// The usual agent, with `head` at the top of its file and its approval rules replaced.
+/// Returns a fixture with the usual agent, with `head` at the top of its file and its approval rules replaced.
 fn agent(head: &str, rules: &str) -> Fixture {
     let fixture = Fixture::new();
     let text = format!(
@@ -175,7 +175,7 @@ fn u05_two_people_approve_and_the_list_shows_who_has() {
     assert!(fixture.has("files/note.txt"));
 }
 
-/// Everything that the commands show of the session.
+/// Returns everything that the commands show of the session.
 fn shown(fixture: &Fixture) -> String {
     let show = |words: &[&str]| fixture.run(&[words, &["s", "--json"]].concat()).ends(0).out;
     show(&["sessions", "show"]) + &show(&["sessions", "messages"]) + &show(&["sessions", "pending"])
@@ -185,7 +185,7 @@ fn shown(fixture: &Fixture) -> String {
 fn c25_an_edit_that_would_not_run_is_refused_before_anything_is_stored() {
     let rules = "[[approval]]\ntool = 'write_file'\naction = 'deny'\narguments = { path = '*.md' }\n\
                  [[approval]]\ntool = 'write_file'\naction = 'ask'\n";
-    // The same holds beside an HTTP gate, which is asked only when the call is about to run.
+    // The same holds with an additional HTTP gate, which is asked only when the call is about to run.
     let (url, _asked) = gate(r#"{"verdict": "allow"}"#);
     for rules in [rules.to_owned(), format!("{rules}[gate]\nurl = '{url}'\n")] {
         let fixture = agent("", &rules);

@@ -9,7 +9,7 @@ use std::process::Command;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::{Fixture, HOLDOVER, Ran, wait_until};
 
-/// Runs a command as a user who owns nothing here. The superuser first becomes another user.
+/// Runs a command as this user, or as another user if this user is the superuser.
 fn as_other(fixture: &Fixture, words: &str) -> Ran {
     fixture.shell(&line_as_other(words))
 }
@@ -19,7 +19,7 @@ fn line_as_other(words: &str) -> String {
     format!("[ $(id -u) = 0 ] && as='{other}'; exec $as {HOLDOVER} {words}")
 }
 
-/// A session in a store that is not writable.
+/// Returns a fixture with a session in a store that is not writable.
 fn read_only() -> Fixture {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);

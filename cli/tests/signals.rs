@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use support::{Fixture, Running, is_written, wait_until};
 
-/// An agent whose calls get a long time to stop.
+/// Returns a fixture whose agent gives calls a long time to stop.
 fn patient() -> Fixture {
     let fixture = Fixture::new();
     let agent = fixture.read("agent.toml");
@@ -84,8 +84,8 @@ fn a_worker_that_drops_what_does_not_end_in_time_says_so() {
     fixture.run(&["sessions", "show", "s"]).ends(0).says("running");
 }
 
-/// A deploy: the first command is running when the worker is told to stop, and it finishes. The second
-/// command starts only with `--drain turn`.
+/// Tests a deploy: the first command is running when the worker is told to stop, and it finishes. The second command
+/// starts only with `--drain turn`.
 #[test]
 fn a_worker_that_is_told_to_stop_starts_nothing_more_unless_it_is_told_otherwise() {
     for (drain, did) in [("calls", "first\n"), ("turn", "first\nsecond\n")] {

@@ -11,7 +11,7 @@ use support::{Fixture, is_written, wait_until};
 fn a_suspended_session_is_interrupted_and_taken_up_again() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "write"]).ends(10);
-    // The agent is not needed.
+    // An interrupt does not need the agent.
     std::fs::rename(fixture.path("script.toml"), fixture.path("gone.toml")).expect("the script is moved");
     let ran = fixture.run(&["interrupt", "s", "--reason", "lunch", "--json"]).ends(20);
     assert_eq!(ran.last()["outcome"]["kind"], "interrupted");

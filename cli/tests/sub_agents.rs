@@ -26,7 +26,7 @@ tools = ["read_file", "write_file"]
 permissions = "full"
 "#;
 
-/// An agent whose sub-agent has one of its skills and one of its programs.
+/// An agent whose sub-agent may use a skill and a program of its parent.
 const MIXING: &str = r#"
 name = "chief"
 model = "scripted:chief.toml"

@@ -20,8 +20,8 @@
 //!
 //! [`Agent::builder`] makes an [`Agent`] from a model, tools, a gate and hooks, and checks that they fit together.
 //! [`Agents`] holds all agents of a program by name and version; an [`AgentSource`] of your own can load them from
-//! elsewhere. A [`SubAgent`] is an agent to which the model of another agent may give tasks. The other types are
-//! the settings of an agent: limits, retries, fallbacks, loops, summaries, modes, and the value that a turn
+//! elsewhere. A [`SubAgent`] is an agent to which the model of another agent may give tasks. Most of the other types
+//! are settings of an agent, such as limits, retries, fallbacks, loops, summaries, modes, and the value that a turn
 //! returns.
 
 pub use holdover_core::agent::{

@@ -1,4 +1,4 @@
-//! Agents of other programs: sessions here give them tasks, and agents here take tasks from sessions elsewhere.
+//! Agents of other programs: sessions here give tasks to them, and agents here take tasks from other programs.
 //!
 //! ```
 //! use holdover::agent::SubAgent;
@@ -15,9 +15,11 @@
 //! # }
 //! ```
 //!
-//! The runtime needs a wire: [`RuntimeOptions::elsewhere`](crate::runtime::RuntimeOptions::elsewhere). The feature
-//! `elsewhere` adds a wire over HTTP, and a router that accepts tasks for agents of this program. A wire of your
-//! own implements [`Elsewhere`]; the other side calls `Runtime::take_task`, `task`, `stop_task` and `task_ended`.
+//! The runtime needs a client for other programs:
+//! [`RuntimeOptions::elsewhere`](crate::runtime::RuntimeOptions::elsewhere). The feature `elsewhere` adds a client over
+//! HTTP, and a router that accepts tasks for agents of this program. A client of your own implements [`Elsewhere`]. For
+//! each request that arrives, a server of your own calls `Runtime::take_task`, `task` or `stop_task`, or `task_ended`
+//! for an outcome.
 
 pub use holdover_core::children::Parent;
 pub use holdover_core::remote::{

@@ -20,9 +20,9 @@
 //! # }
 //! ```
 //!
-//! [`Runtime::follow`](crate::runtime::Runtime::follow) streams [`Shown`] values: events, which are durable, and deltas,
-//! which show what the model is writing. An [`EventCursor`] continues a stream where it stopped, in any process. A page
-//! that opens in the middle begins with a [`Snapshot`].
+//! [`Runtime::follow`](crate::runtime::Runtime::follow) streams [`Shown`] values: events, which are durable; deltas,
+//! which show answers and calls in progress; and notices that the deltas of an attempt are void. An [`EventCursor`]
+//! continues a stream where it stopped, in any process. A page that opens in the middle begins with a [`Snapshot`].
 //!
 //! [`Runtime::follow_tree`](crate::runtime::Runtime::follow_tree) also streams the events and deltas of a session's
 //! children.

@@ -1,4 +1,4 @@
-//! The guide for embedding. Each module is one page about one idea; there is no code.
+//! The guide for embedding. Each module is one page about one topic and contains no items.
 //!
 //! The guide begins with [a whole service](crate), which lists the pages in the order in which a service needs
 //! them.

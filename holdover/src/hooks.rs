@@ -20,10 +20,11 @@
 //! # }
 //! ```
 //!
-//! A [`Hook`] names the [`HookPoint`]s at which it is called. It can deny or hold a call, rewrite what the model
-//! gets, answer in the model's place, correct the model, or stop the turn. [`OnFailure`] says what happens if the
-//! hook itself fails. The types that end in a verb, such as [`TurnBegins`] and [`ToolEnded`], are the inputs of a
-//! hook; [`BeforeModel`], [`BeforeTool`], [`BeforeSubAgent`], [`AfterTool`] and [`AfterStep`] are its answers.
+//! A [`Hook`] names the [`HookPoint`]s at which it is called. It can deny, delay or rewrite requests to the model,
+//! deny, hold, rewrite or answer calls of tools, change their results, correct the model, or stop the turn.
+//! [`OnFailure`] says what happens if the hook itself fails. The types whose names end in a verb, such as
+//! [`TurnBegins`] and [`ToolEnded`], are inputs of a hook; [`BeforeModel`], [`BeforeTool`], [`BeforeSubAgent`],
+//! [`AfterTool`] and [`AfterStep`] are its answers.
 
 pub use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint,

@@ -24,9 +24,10 @@
 //! # }
 //! ```
 //!
-//! [`table`] lists every transition, [`diagram`] draws them, and [`paths`] walks them. A [`Move`] is one row of a
-//! session's history, and a [`Machine`] is the session's state after that row. A [`Replay`] says whether the
-//! history alone leads to the stored state. The machine is the same for all agents and cannot be changed.
+//! [`table`] lists every transition, [`diagram`] draws the transitions, and [`paths`] follows them until a session
+//! rests. A [`Move`] is one row of a session's history, and a [`Machine`] is the state of a session, for example after
+//! such a row. A [`Replay`] says whether the history alone leads to the stored state. The machine is the same for all
+//! agents and cannot be changed.
 
 pub use holdover_core::machine::history::Broken;
 pub use holdover_core::machine::replay::Difference;

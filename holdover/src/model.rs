@@ -25,8 +25,8 @@
 //! ```
 //!
 //! [`connect`] makes the model that a [`ModelRef`] names: [`OpenAi`] for servers that speak OpenAI's chat completions,
-//! [`Anthropic`] for servers that speak Anthropic's messages, or a [`ScriptedModel`], which answers from a file. They
-//! need the feature `models`. A [`Model`] of your own gets a [`ModelRequest`] and returns a [`ModelStream`].
+//! [`Anthropic`] for servers that speak Anthropic's messages, or a [`ScriptedModel`], which answers from a file. These
+//! types need the feature `models`. A [`Model`] of your own gets a [`ModelRequest`] and returns a [`ModelStream`].
 
 pub use holdover_core::list::SharedList;
 pub use holdover_core::model::{

@@ -31,10 +31,10 @@
 //! # }
 //! ```
 //!
-//! A [`PendingEntry`] is one such call with its arguments and the state of its approvals. A person's name is enough
-//! to approve or deny a call. An [`Approval`] or a [`Denial`] can also give a reason, edit the arguments, or cover
-//! later calls. A [`ClientAnswer`] is the result of a tool that runs outside. An approval is bound to the exact
-//! arguments that were shown. [`gates`](crate::gates) decide which calls need an approval, and whose.
+//! A [`PendingEntry`] is one such call with its arguments and the state of its approvals. A person's name is enough to
+//! approve or deny a call. An [`Approval`] or a [`Denial`] can also give a reason. An approval can also edit the
+//! arguments, or cover later calls. A [`ClientAnswer`] is the result of a tool that runs outside. An approval is bound
+//! to the exact arguments that were shown. [`gates`](crate::gates) decide which calls need an approval, and whose.
 
 pub use holdover_core::ids::PendingId;
 pub use holdover_core::message::{ClientAnswer, Decision, DecisionRecord, PendingBody};

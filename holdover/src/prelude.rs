@@ -16,8 +16,8 @@
 //! # }
 //! ```
 //!
-//! Each name is documented in one of the modules. A program that implements a tool, a gate, a hook, a model or a
-//! store imports the other types from that module.
+//! Each name is documented in one of the modules. A program that implements a tool, a gate, a hook or a model imports
+//! the other types from the module for it.
 
 pub use crate::agent::{Agent, Agents};
 pub use crate::events::{EventCursor, Follow, Shown};

@@ -21,10 +21,10 @@
 //! # }
 //! ```
 //!
-//! A [`Runtime`] joins a store with the agents of a program. Everything that you do with sessions is a method of
-//! it. [`Runtime::execute`] runs a turn in this process and returns a [`RunHandle`]; a [`Worker`] runs the sessions
-//! that are due, including those that a dead process left. A [`RunObserver`] is notified of what runs do in this
-//! process. All methods return [`RuntimeError`]; [`RuntimeErrorKind`] groups the errors.
+//! A [`Runtime`] joins a store with the agents of a program. Everything that you do with sessions is a method of it.
+//! [`Runtime::execute`] runs a turn in this process and returns a [`RunHandle`]; a [`Worker`] runs the sessions that
+//! are due, including those that a dead process left. A [`RunObserver`] is notified of the progress of the runs in this
+//! process. Methods that can fail return [`RuntimeError`]; [`RuntimeErrorKind`] groups the errors.
 //!
 //! Also here: circuit breakers of models ([`Breaker`]), soft stops ([`Drain`]), and time ([`Clock`], [`Timestamp`]).
 

@@ -1,4 +1,4 @@
-//! Sessions: the types to begin them, send to them, read them, list them and remove them.
+//! Sessions: the types with which you begin, read, list, branch and remove sessions, and send to them.
 //!
 //! ```
 //! use holdover::model::{Script, ScriptedModel};

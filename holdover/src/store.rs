@@ -33,10 +33,12 @@
 //! | `MemoryStore` | `memory` | tests: nothing survives the process |
 //!
 //! [`StateStore`] is the contract of all of them. [`Capabilities`] say what a store promises under its present
-//! settings. [`layers`] has the layers between a runtime and its store: encryption, compression, faults for tests.
+//! settings. [`layers`] has the layers between a runtime and its store: encryption, compression, and faults and records
+//! for tests.
 //!
-//! A store or a layer of your own builds on the crate `holdover-store`, which has every type of the contract and nothing
-//! of agents; `examples/custom-store` is the guide. A [`Runtime`](crate::runtime::Runtime) takes any [`StateStore`].
+//! A store or a layer of your own builds on the crate `holdover-store`, which has every type of the contract and
+//! nothing about agents; `examples/custom-store` is an example. A [`Runtime`](crate::runtime::Runtime) takes any
+//! [`StateStore`].
 
 #[cfg(feature = "layers")]
 pub mod layers;

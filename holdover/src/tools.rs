@@ -21,12 +21,13 @@
 //! # }
 //! ```
 //!
-//! A [`FunctionTool`] is an async function with typed arguments, a [`CommandTool`] a program, and [`built_in`] has tools
-//! for files, commands, questions and waiting; they need the feature `tools`. [`Tool`] is the trait behind all of them.
-//! Each tool declares an [`EffectClass`]: whether a call that a crash interrupted may run again.
+//! A [`FunctionTool`] is an async function with typed arguments, a [`CommandTool`] is a program, and [`built_in`]
+//! returns tools for files, commands, questions and waiting. All three need the feature `tools`. [`Tool`] is the trait
+//! behind all of them. Each tool declares an [`EffectClass`], which says whether a call that a crash interrupted may
+//! run again.
 //!
-//! Also here: [`Skills`], folders of instructions that the model reads when it needs them; [`Sandboxes`], an
-//! isolated folder for the commands and files of each turn; [`CustomState`], the values that tools remember for a
+//! Also here: [`Skills`], folders of instructions that the model reads when it needs them; [`Sandboxes`], which give
+//! each turn an isolated folder for its commands and files; [`CustomState`], the values that tools remember for a
 //! session.
 
 pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};

@@ -1,4 +1,4 @@
-//! Four connections to a Postgres server are enough for a worker with all its places taken.
+//! Four connections to a Postgres server are enough for a worker that runs as many sessions as it may.
 //!
 //! Requirements: U13.
 
@@ -31,7 +31,7 @@ when = { result_of = "meet" }
 say = "We met."
 "#;
 
-/// An agent whose tool returns only once sixteen of its calls are out.
+/// Returns an agent whose tool returns only once sixteen of its calls are running.
 fn meeting() -> Arc<Agent> {
     let all = Arc::new(Barrier::new(SESSIONS));
     let meet = FunctionTool::new(ToolName::new("meet").unwrap(), "Meets", move |_: Nothing, _| {
@@ -55,7 +55,7 @@ async fn u13_sixteen_sessions_at_once_need_no_more_than_four_connections() {
     let agent = meeting();
     let runtime = Runtime::new(store, Agents::new().with(Arc::clone(&agent)), RuntimeOptions::default());
 
-    // The server's count is polled all the while.
+    // Meanwhile, the server's count of connections is polled.
     let (most, over) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicBool::new(false)));
     let counting = tokio::spawn({
         let (most, over, url) = (Arc::clone(&most), Arc::clone(&over), server.url());

@@ -1,4 +1,4 @@
-//! A service can name all types that it passes to the runtime or gets from it through the facade alone.
+//! A service can name the types that it passes to the runtime or gets from it through the facade alone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ use holdover::session::{
     PageRequest, ResultStatus, RunRecord, SignalBody, ToolResult, Wake,
 };
 
-/// Never run: the test is that this compiles.
+/// Uses many of these types. It is never run: the test is that it compiles.
 async fn everything(runtime: Runtime, key: SessionKey) -> Result<(), RuntimeError> {
     let runs: Vec<RunRecord> = runtime.runs(&key, PageRequest::default()).await?.items;
     let newest: Vec<MessageEntry> = runtime.messages_after(&key, MessageSeq(0), 10).await?;

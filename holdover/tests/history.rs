@@ -47,7 +47,7 @@ fn runtime(store: &Arc<dyn StateStore>) -> Runtime {
     Runtime::new(Arc::clone(store), Agents::new().with(agent()), options)
 }
 
-/// Runs a turn that waits for an approval on one handle of a store, and returns its moves as read through the other
+/// Runs a turn that waits for an approval through one handle of a store. Returns its moves, as read through the other
 /// handle.
 async fn moves_of(
     makes: Arc<dyn StateStore>,

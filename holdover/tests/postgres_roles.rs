@@ -1,4 +1,5 @@
-//! The roles on the guide's Postgres page, exactly as written there, suffice and grant no more than needed.
+//! The roles on the guide's Postgres page, exactly as written there, suffice, and the role of the service cannot change
+//! the schema.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 
 const PAGE: &str = include_str!("../src/docs/guide/postgres.md");
 
-/// The SQL that the page tells the administrator to run.
+/// Returns the SQL that the page tells the administrator to run.
 fn roles() -> &'static str {
     let (_, sql) = PAGE.split_once("```sql\n").unwrap();
     sql.split_once("```").unwrap().0

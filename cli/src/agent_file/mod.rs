@@ -220,7 +220,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     })
 }
 
-/// Returns the instructions: the text, or the content of a file beside the agent file.
+/// Returns the instructions: the text, or the content of the file. They are empty if both are left out. A relative path
+/// is resolved against `folder`.
 fn instructions(
     text: Option<String>,
     file: Option<&Spanned<PathBuf>>,
@@ -240,7 +241,8 @@ fn instructions(
     }
 }
 
-/// Returns the schema of the value that each turn must return: from a table, or from a JSON file beside the agent file.
+/// Returns the schema of the value that each turn must return, if there is one: from a table, or from a JSON file. A
+/// relative path is resolved against `folder`.
 fn output_schema(
     table: Option<Spanned<Value>>,
     file: Option<Spanned<PathBuf>>,
@@ -281,7 +283,8 @@ fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<
     Ok(model)
 }
 
-/// Returns the models of single modes, and their prices if given. A model on the command line replaces all of them.
+/// Returns the models of single modes, and their prices if given. A model or a server address on the command line
+/// replaces all of them.
 fn models(
     entries: BTreeMap<Mode, PricedEntry>,
     folder: &Path,
@@ -327,7 +330,7 @@ fn existing(root: &Path) -> Result<PathBuf, String> {
     root.canonicalize().map_err(|error| format!("root: {}: {error}", root.display()))
 }
 
-/// Returns the folder in which this process was started.
+/// Returns the current folder of this process.
 pub(crate) fn current_folder() -> Result<PathBuf, String> {
     std::env::current_dir().map_err(|error| format!("the current folder: {error}"))
 }

@@ -223,7 +223,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
 }
 
 impl<'de> Variant<'de> {
-    /// Returns the word and its value.
+    /// Returns the word and its value. Fails if the word stands alone.
     fn value(self) -> Result<(String, Node<'de>), Wrong> {
         let Self { name, value } = self;
         match value {

@@ -60,9 +60,10 @@ pub(super) struct SubAgentEntry {
 
 /// The agent that has the sub-agents.
 pub(super) struct Above<'a> {
-    /// The names of the agent's tools, without those of MCP servers.
+    /// The names of the agent's tools, without those of `servers`.
     pub(super) tools: Vec<&'a str>,
-    /// The MCP servers of the agent. Their tools are unknown until the servers are asked.
+    /// The MCP servers whose tools the agent has. The tools are unknown until the servers are asked. Empty for a
+    /// sub-agent, because its tools are listed by name.
     pub(super) servers: &'a [McpServer],
     /// The path to the agent in the file, with a dot at its end. Empty for the agent of the file itself.
     pub(super) path: String,
@@ -215,7 +216,7 @@ fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRe
         instructions(entry.instructions, entry.instructions_file.as_ref(), above.folder).map_err(at)?;
     let below = Above {
         tools: own,
-        // The tools that the sub-agent takes from servers are in `tools`.
+        // The sub-agent's tools of servers are in `tools`.
         servers: &[],
         path: format!("{path}."),
         folder: above.folder,

@@ -1,4 +1,4 @@
-//! The arguments of the commands that branch and tidy up.
+//! The arguments of the commands that fork, hand over and purge sessions, and begin children.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The arguments of the commands that only read.
+//! The arguments of `sessions`, `events`, `doctor`, `keys`, `machine`, `demo` and `completions`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

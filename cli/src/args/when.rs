@@ -30,7 +30,7 @@ impl When {
     }
 }
 
-/// The output can be parsed again.
+/// The displayed text can be parsed again.
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,7 +58,7 @@ impl FromStr for When {
 }
 
 /// Parses an RFC 3339 instant. A date alone means its first instant. Without an offset, UTC is assumed. Returns `None`
-/// for instants before 1970.
+/// for other text, and for instants before 1970.
 fn instant(text: &str) -> Option<Timestamp> {
     let without_offset = || {
         let times = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];

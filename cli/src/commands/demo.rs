@@ -1,5 +1,5 @@
-//! `demo`: takes one session through approval, kill -9 and recovery, using this binary. Every claim is checked before
-//! it is printed.
+//! `demo`: takes one session through approval, kill -9 and recovery, using this binary. Claims about the session and
+//! its files are checked before they are printed.
 
 mod process;
 
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The interval between two checks of a condition.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Plays the demo.
+/// Runs the demo, then removes its folder unless `--keep` is given.
 pub(crate) async fn demo(args: &Demo) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?;
     let folder = tempfile::Builder::new()
@@ -94,7 +94,7 @@ impl Stage {
         ]);
     }
 
-    /// The first process: runs until it asks for permission to write.
+    /// Runs the first process until it asks for permission to write. Returns the command that approves.
     async fn begin(&self) -> Result<Vec<String>, Failure> {
         self.title("1. A process runs the agent");
         let ran = self
@@ -117,8 +117,8 @@ impl Stage {
         Ok(approve)
     }
 
-    /// The second process: approves, continues, and is killed in the middle of a command. Returns the time at which
-    /// NOTES.md was written.
+    /// Runs the second process, which approves and continues, and kills it in the middle of a command. Returns the time
+    /// at which NOTES.md was written.
     async fn approve_and_kill(&self, approve: &[String]) -> Result<SystemTime, Failure> {
         self.title("2. A second process approves, and goes on");
         let words: Vec<&str> = approve.iter().skip(1).map(String::as_str).chain(["--lease", "2s"]).collect();
@@ -152,7 +152,7 @@ impl Stage {
         Ok(written_at)
     }
 
-    /// The third process: a worker that finds the session by its alarm.
+    /// Runs the third process: a worker that finds the session by its alarm.
     async fn recover(&self, written_at: SystemTime) -> Result<(), Failure> {
         self.title("4. A worker finds the session, and recovers it");
         let worked = self.player.run(&["work", "--until-idle"], &self.out).await?;

@@ -18,7 +18,7 @@ pub(crate) async fn events(common: &Common, args: &Events) -> Result<Exit, Failu
     let key = front.key(&args.session);
     let mut shown = of(&front, &key, args);
     let mut signals = if args.follow { Some(Signals::listen()?) } else { None };
-    // Without a reader, nothing more is printed. On a quiet session, a failed write would never show that.
+    // The command ends once its output has no reader. On a quiet session, no failed write would show that.
     while !front.out.closed() {
         let next = tokio::select! {
             next = shown.next() => next,

@@ -26,7 +26,7 @@ const SAY_EVERY: Duration = Duration::from_secs(5);
 /// The number of payloads for each encoding. `None` means plain.
 type Counts = BTreeMap<Option<Encoding>, u64>;
 
-/// Reports the keys in use.
+/// Counts the payloads under each key, and prints the numbers.
 pub(crate) async fn keys(common: &Common, what: &Keys) -> Result<Exit, Failure> {
     let Keys::Status = what;
     let front = Front::open(common, None, IfMissing::AsItIs).await?;

@@ -1,4 +1,4 @@
-//! `machine`: shows the transition table of the state machine that every session follows.
+//! `machine`: shows the state machine that every session follows, as a table, a diagram or paths.
 
 use holdover_core::machine::StateKind;
 use holdover_core::machine::diagram;

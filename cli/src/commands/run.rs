@@ -82,7 +82,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     exit
 }
 
-/// Reads an agent file, and builds its agent.
+/// Reads an agent file, asks its MCP servers for their tools, and builds the agent.
 pub(crate) async fn agent_of(file: &Path, instead: Instead) -> Result<Arc<Agent>, Failure> {
     let mut blueprint = agent_file::read(file, &instead)?;
     let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
@@ -144,7 +144,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     exit
 }
 
-/// Resumes or retries a session.
+/// Resumes or retries a session here, or leaves it to a worker.
 pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> Result<Exit, Failure> {
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
@@ -161,14 +161,14 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     take_up(front, session, signal).await
 }
 
-/// Requests a summary of the old messages of a session.
+/// Makes a summary of the old messages of a session, in this process.
 pub(crate) async fn compact(common: &Common, args: &Compact) -> Result<Exit, Failure> {
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     take_up(front, session, SignalBody::Compact).await
 }
 
-/// Runs a session in this process after the given signal.
+/// Runs a session in this process after the given signal. If a run holds the session, waits for it instead.
 async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Result<Exit, Failure> {
     let key = session.key.clone();
     front.can_run(&session, "nothing was done")?;
@@ -203,8 +203,8 @@ pub(crate) fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Ins
     Instead { model: drive.model.clone(), base_url: drive.base_url.clone(), root }
 }
 
-/// Leaves a session to a worker. If `at_most` is given, waits at most that long for the end of the turn. If the time
-/// runs out, reports that and changes nothing.
+/// Leaves a session to a worker. If `at_most` is given, waits at most that long for the outcome. If the time runs out,
+/// reports that and changes nothing.
 async fn leave(
     front: Front,
     key: &SessionKey,
@@ -221,7 +221,7 @@ async fn leave(
     exit
 }
 
-/// Waits at most `at_most` for the end of a turn that a worker runs, and reports the result. If the session is handed
+/// Waits at most `at_most` for the outcome of a session that a worker runs, and reports it. If the session is handed
 /// over, waits for the session that takes over.
 pub(crate) async fn wait_for_worker(
     front: &Front,
@@ -297,7 +297,7 @@ fn refused(session: &SessionId, why: &str) -> Failure {
     Failure::failed(format!("session {session}: {why}"))
 }
 
-/// Returns a new session id: short, unique and sorted by time. It is made of the clock and the random part of a UUID
+/// Returns a new session id: short, unique and sorted by time. It consists of the clock and 32 random bits of a UUID
 /// v7: 80 bits in 16 letters and digits.
 fn new_id() -> Result<SessionId, Failure> {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";

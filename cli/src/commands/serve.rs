@@ -40,7 +40,7 @@ pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure
         agents.push(agent);
     }
     let wire = wire(args)?;
-    // The address is taken before the store is opened: if it is in use, nothing has been started.
+    // The address is bound before the store is opened: if it is in use, nothing has been started.
     let listener = TcpListener::bind(args.listen).await;
     let listener = listener.map_err(|error| Failure::failed(format!("--listen {}: {error}", args.listen)))?;
     works(common, &args.work, Some(Arc::new(wire)), |front| listen(front, listener, agents, callers)).await

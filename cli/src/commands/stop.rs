@@ -33,7 +33,7 @@ pub(crate) async fn interrupt(common: &Common, args: &Interrupt) -> Result<Exit,
     Ok(Exit::Completed)
 }
 
-/// Stops a session, and waits until it has stopped.
+/// Stops the turn of a session, or the session for ever, and waits until that has happened unless `--detach` is given.
 pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> Result<Exit, Failure> {
     let front = Front::open(common, None, IfMissing::Refuse).await?;
     let key = front.session(&args.session).await?.key;

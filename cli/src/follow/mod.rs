@@ -1,5 +1,5 @@
-//! Follows a session and its children while they run in this process. Events are printed as they become durable. For a
-//! person at a terminal, the text of the session's own model is shown earlier.
+//! Follows a session and its children until an outcome is known. Events are printed as they become durable. For a
+//! person at a terminal, the text of the session's own model is shown earlier if the session runs in this process.
 
 mod reader;
 
@@ -30,9 +30,8 @@ pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(100);
 /// A session that is followed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Following<'a> {
-    /// The key of the session.
     pub(crate) key: &'a SessionKey,
-    /// The session as it was before. Only newer events are printed.
+    /// The session as it was before. Only newer events are printed. `None` prints all events.
     pub(crate) known: Option<&'a Known>,
     /// True if the same request was made before, under the same key.
     pub(crate) duplicate: bool,
@@ -48,13 +47,13 @@ impl<'a> Following<'a> {
 /// The state of a session before a command changes it, with the cursor after the newest events of its tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// The stored session.
     pub(crate) session: Session,
     after: TreeCursor,
 }
 
 impl Known {
-    /// Returns a fork as it was created: only the events copied from its source are known.
+    /// Returns a fork as it was created: only the events that were copied from its source are known, and the event of
+    /// the fork itself.
     async fn as_made(front: &Front, session: Session) -> Result<Self, Failure> {
         let events = front.runtime.events(&session.key, EventCursor::START, Follow::Available);
         let last = events.try_fold(EventCursor::START, |before, entry| async move {
@@ -73,9 +72,10 @@ impl Known {
 
 /// Prints the events of the session and its children until `outcome` is known, then the state of the session and the
 /// answers that it waits for. If the session is handed over, follows the session that takes over. Ctrl-C interrupts the
-/// session. A second Ctrl-C, or SIGTERM, leaves the session as it is.
+/// session. A second Ctrl-C, or SIGTERM or SIGHUP, leaves the session as it is.
 ///
-/// With JSON output, the last line always gives the state of the session, or null if the session was left.
+/// With JSON output, the last line always gives the state of the session, or null if the session was left or an error
+/// occurred.
 pub(crate) async fn follow(
     front: &mut Front,
     following: Following<'_>,

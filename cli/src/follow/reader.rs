@@ -1,4 +1,4 @@
-//! The reader of a followed session. It merges durable events and provisional text into one order.
+//! The reader of a followed session.
 
 use std::collections::VecDeque;
 use std::time::Instant;

@@ -1,8 +1,8 @@
 //! Escapes text before it is printed. After that, no character controls the terminal, is invisible, or changes the
 //! direction of writing.
 //!
-//! All output of this program is escaped here exactly once: [`shown`] is for text that [`Out`](super::Out) and notes
-//! print, [`json`] for objects, [`log`] for logs.
+//! All output of commands is escaped here: [`shown`] is for text that [`Out`](super::Out) and notes print, [`json`] for
+//! objects, [`log`] for logs.
 
 use holdover_core::text::{is_hidden, is_joiner};
 
@@ -45,7 +45,8 @@ pub(super) fn shown(text: &str) -> String {
     escaped(text, |mark, shown| shown.push_str(mark.code()))
 }
 
-/// Returns `text` as it is printed. Marks in it do not come from this program, and are escaped.
+/// Returns `text` with everything escaped that must not be printed. Marks in it do not come from this program, and are
+/// escaped too.
 pub(crate) fn clean(text: &str) -> String {
     escaped(text, |mark, shown| shown.extend(mark.as_char().escape_unicode()))
 }

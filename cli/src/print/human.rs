@@ -282,7 +282,7 @@ pub(crate) fn event(event: &Event) -> String {
     inline(&line)
 }
 
-/// Describes a piece of an answer on one line.
+/// Describes a delta on one line.
 pub(crate) fn delta(delta: &Delta) -> String {
     inline(&match delta {
         Delta::Text { text } => format!("says {text:?}"),

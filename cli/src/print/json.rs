@@ -25,13 +25,13 @@ pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
     object
 }
 
-/// Returns an event of a tree with its position. An event of a child also has the session and the call that it answers.
-/// The cursor is that of the tree.
+/// Returns an event of a tree with its position. An event of a child also names the child, its parent, and the call
+/// that began it. The cursor is that of the tree.
 pub(crate) fn tree_event(item: &TreeShown, entry: &EventEntry, message: Option<&Message>) -> Value {
     of_member(item, event(entry, message))
 }
 
-/// Returns a delta of a session of a tree, with its position.
+/// Returns a delta of a session in a tree, with its position. A delta of a child also names the child.
 pub(crate) fn tree_delta(item: &TreeShown, entry: &DeltaEntry) -> Value {
     of_member(item, delta(entry))
 }
@@ -112,7 +112,7 @@ pub(crate) fn outcome(outcome: &RunOutcome, output: Option<&Value>, debts: &[Deb
     object
 }
 
-/// Returns a debt, with the command that answers it.
+/// Returns a debt, with the commands that answer it, if there are any.
 pub(crate) fn debt(debt: &Debt) -> Value {
     let arguments =
         debt.arguments.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)));

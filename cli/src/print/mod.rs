@@ -1,4 +1,4 @@
-//! Printing. All output to standard output goes through [`Out`].
+//! Printing. The results of commands are printed through [`Out`].
 
 pub(crate) mod debts;
 pub(crate) mod escape;
@@ -25,7 +25,7 @@ pub(crate) use self::escape::{clean, inline};
 pub(crate) use self::view::took;
 use crate::args::Common;
 
-/// Standard output. If its reader goes away (`| head`), the printing ends, but the session continues.
+/// The standard output. If its reader goes away (`| head`), the printing ends, but the session continues.
 #[derive(Debug, Clone)]
 pub(crate) struct Out {
     json: bool,
@@ -200,12 +200,12 @@ pub(crate) fn counted(count: impl TryInto<u64>, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns `text` on one line.
+/// Returns `text` on one line: each run of whitespace becomes one space.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the first `chars` characters of the first line of `text`.
+/// Returns the first `chars` characters of the first line of `text`, and ` …` if there is more.
 pub(crate) fn cut(text: &str, chars: usize) -> String {
     let text = clean(text);
     let line = text.trim().lines().next().unwrap_or_default();
@@ -221,7 +221,7 @@ pub(crate) fn instant(at: Timestamp) -> String {
     Timestamp::from_ms(at.as_ms().div_euclid(1000).saturating_mul(1000)).to_string()
 }
 
-/// Returns the time until `at`, in seconds.
+/// Describes the time until `at`, rounded up to a second.
 pub(crate) fn in_time(now: Timestamp, at: Timestamp) -> String {
     let left = Duration::from_secs(now.until(at).as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
     if left.is_zero() { "now".to_owned() } else { format!("in {}", humantime::format_duration(left)) }

@@ -1,7 +1,7 @@
 //! The terminal. Printed lines stay; the drawn lines beneath them are temporary.
 //!
-//! Every write for people first removes the drawn lines, under one lock, so that the two cannot garble each other.
-//! Nothing is drawn while text is being printed, or in the middle of a line.
+//! Every write first removes the drawn lines, under one lock, so that printed and drawn lines are never mixed. Nothing
+//! is drawn while text is being printed, or in the middle of a line.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -58,7 +58,8 @@ pub(crate) fn cleared<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Replaces the drawn lines with `lines`, unless something was printed very recently.
+/// Replaces the drawn lines with `lines`. Does nothing if something was printed within `CALM`, if the last printed line
+/// is not complete, or if `lines` is empty.
 pub(crate) fn draw(lines: Vec<String>) {
     let mut screen = screen();
     let calm = screen.printed.is_none_or(|at| at.elapsed() >= CALM);
@@ -78,7 +79,7 @@ pub(crate) fn clear() {
     screen().clear();
 }
 
-/// Returns the number of columns of the terminal.
+/// Returns the number of columns of the terminal, or `COLUMNS` if it is unknown.
 pub(crate) fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)

@@ -8,7 +8,7 @@ use holdover_core::machine::Usage;
 
 use super::{counted, inline};
 
-/// The maximum number of lines below the first.
+/// The maximum number of lines for calls or sessions. If there are more, another line gives the number of the others.
 const LINES_MAX: usize = 8;
 
 /// The current activity of a run.
@@ -18,7 +18,6 @@ pub(crate) enum Doing {
     Working,
     /// The run is calling the model.
     Asking {
-        /// The number of the step.
         step: StepNumber,
         /// The attempt at the step, counted from 0.
         attempt: u32,
@@ -38,7 +37,6 @@ pub(crate) struct Followed {
     pub(crate) since: Duration,
     /// The running calls, oldest first: the call, the tool, and the start.
     pub(crate) calls: Vec<(CallId, ToolName, Duration)>,
-    /// The usage of the session.
     pub(crate) usage: Usage,
 }
 
@@ -150,7 +148,8 @@ fn in_words(doing: Doing) -> String {
     }
 }
 
-/// Returns the first line and as many of the others as fit, each cut to the width.
+/// Returns the first line, at most `LINES_MAX` of the others, and a note on the rest. Each is cut to `columns`
+/// characters.
 fn bounded(first: String, mut others: Vec<String>, columns: usize) -> Vec<String> {
     let left = others.len().saturating_sub(LINES_MAX);
     others.truncate(LINES_MAX);
@@ -160,7 +159,7 @@ fn bounded(first: String, mut others: Vec<String>, columns: usize) -> Vec<String
     std::iter::once(first).chain(others).map(|line| line.chars().take(columns).collect()).collect()
 }
 
-/// Returns a time in seconds: `3 s`, `2 min 5 s`, `1 h 0 min`.
+/// Describes a length of time: `3 s`, `2 min 5 s`, `1 h 0 min`.
 pub(crate) fn took(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

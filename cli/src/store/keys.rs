@@ -1,6 +1,6 @@
 //! The keys of an encrypted store, in a file that `HOLDOVER_KEYS` names.
 //!
-//! The content of the file is never shown: errors name the file and the position in it.
+//! The content of the file is never shown: errors name the file, and the line or the field.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -31,11 +31,12 @@ pub(crate) enum IfMissing {
     Create,
     /// The command changes data: a missing store is not created.
     Refuse,
-    /// The command only reads: nothing may be changed, not even the schema.
+    /// The command only reads: a missing store is not created, and nothing is changed, not even the schema.
     AsItIs,
 }
 
-/// An open store of any kind. It is used through [`StateStore`]. Payloads are decoded with the keys of this process.
+/// An open store of any kind, used through [`StateStore`]. Payloads are encoded and decoded with the keys of this
+/// process.
 pub(crate) struct OpenStore {
     backend: Opened,
     keys: Keys,
@@ -91,7 +92,7 @@ impl OpenStore {
         self.backend.unwritable().await
     }
 
-    /// Returns the number of free bytes on the store's disk, if the store is a file on this machine.
+    /// Returns the number of free bytes on the store's disk, if the store is a file and the number can be read.
     pub(crate) fn room(&self, url: &StoreUrl) -> Option<u64> {
         file_of(url).and_then(|path| holdover_store_sqlite::room(path).ok())
     }
@@ -120,8 +121,7 @@ pub(crate) fn file_of(url: &StoreUrl) -> Option<&Path> {
     }
 }
 
-/// Returns the failure for a store that cannot be opened. If the URL asks for something impossible, the failure is a
-/// wrong use.
+/// Returns the failure for a store that cannot be opened. An invalid argument is a wrong use.
 pub(crate) fn refused(url: &StoreUrl, error: &StoreError) -> Failure {
     let line = format!("store {url}: {}", why(error));
     match error.kind {

@@ -44,7 +44,8 @@ impl Backend for File {
     }
 }
 
-/// Fails for a file that is missing, empty or inaccessible: opening it would create a database.
+/// Fails for a file that is missing or empty, because opening it would create a database. Also fails for a file that is
+/// inaccessible.
 fn must_hold_something(path: &Path) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(file) if file.is_file() && file.len() == 0 => Err(format!("{}: is empty", path.display())),

@@ -37,7 +37,7 @@ pub(crate) fn forms() -> String {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StoreUrl(String);
 
-/// The kinds of stores that this program supports.
+/// The kind of the store that a URL names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind<'a> {
     /// The file at this path.

@@ -13,7 +13,7 @@ use crate::PATIENCE;
 use crate::scene::{ASKERS, SESSIONS, acting, asking};
 use crate::support::Fixture;
 
-/// The most deaths a session may have before the next kill. One takeover may be in progress and also die, and
+/// The maximum number of deaths of a session before the next kill. One takeover may be in progress and also die, and
 /// the session still stays below the limit of five.
 const DEATHS_MAX: u32 = 2;
 

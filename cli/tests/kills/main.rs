@@ -1,7 +1,6 @@
-//! Workers are killed at random moments, mostly while an effect is running, and people go on sending messages
-//! and answers. Every session must end, and no message or answer may be lost. No effect may be repeated
-//! unless that is allowed. A call may be in doubt only if a kill may have hit it, or if its session lost a
-//! run for another reason.
+//! Workers are killed at random moments, often while an effect is running, and people go on sending messages and
+//! answers. Every session must end, and no message or answer may be lost. No effect may be repeated unless that is
+//! allowed. A call may be in doubt only if a kill may have hit it, or if its session lost a run for another reason.
 //!
 //! Requirements: U03.
 
@@ -26,9 +25,9 @@ use people::People;
 use support::Fixture;
 use world::{Hit, World};
 
-/// Kills in one round, unless `HOLDOVER_KILLS` sets another number. Larger numbers are split into rounds.
+/// The maximum number of kills in one round, and the number of all kills unless `HOLDOVER_KILLS` sets another.
 const KILLS: usize = 50;
-/// The percentage of kills that must hit a worker while an effect is running.
+/// The minimum percentage of kills that must hit a worker while an effect is running.
 const INSIDE_MIN: usize = 40;
 /// The longest random delay before a worker is killed.
 const MOMENT_MAX_MS: u64 = 1200;
@@ -127,7 +126,7 @@ fn kill_workers(
     let deaths = Deaths::of(fixture);
     let mut hits = Vec::new();
     for kill in 0..kills {
-        // Mostly a worker that is running an effect, sometimes any worker.
+        // Mostly a worker that has begun an effect, sometimes any worker.
         let which = if rng.u32(0..6) > 0 {
             one_that_acts(fixture, [workers[0].id(), workers[1].id()], &mut rng, report)
         } else {
@@ -146,7 +145,7 @@ fn kill_workers(
     hits
 }
 
-/// The current time in milliseconds since 1970, by the clock that the store uses.
+/// Returns the current time in milliseconds since 1970, by the clock that the store uses.
 fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     i64::try_from(since.as_millis()).unwrap()

@@ -1,4 +1,4 @@
-//! Compares each result of an acting session with the recorded effects and the kills.
+//! Compares each result of a session that runs effects with the recorded effects and the kills.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::scene::acting;
 use crate::support::Fixture;
 use crate::world::{Call, Hit, World};
 
-/// Checks the results of one session. Returns how many of its calls are in doubt.
+/// Checks the results of one session. Returns the number of its calls that are in doubt.
 pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hit], report: &str) -> usize {
     let name = acting(session);
     let messages = fixture.run(&["sessions", "messages", &name, "--json"]).ends(0).lines();
@@ -20,8 +20,7 @@ pub(crate) fn check(fixture: &Fixture, session: usize, world: &World, hits: &[Hi
     assert_eq!(said.last().unwrap()["parts"][0]["text"], "All done.", "{name}");
 
     let lost = lost_runs(fixture, &name);
-    // Such a worker was delayed for longer than its lease: it lost its run without a kill, or before the
-    // kill.
+    // A worker that is delayed for longer than its lease loses its run without a kill, or before the kill.
     let held_up = lost.iter().any(|(worker, taken_over)| {
         !hits.iter().any(|hit| hit.worker == *worker && hit.at_ms <= *taken_over)
     });

@@ -14,7 +14,7 @@ const STORM: u8 = 0;
 const END: u8 = 1;
 const GONE: u8 = 2;
 
-/// The pause between two looks at the pending calls.
+/// The pause between two checks of the pending calls.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The phase that the people are in, shared with the thread that kills the workers.
@@ -23,7 +23,7 @@ pub(crate) struct People {
     now: AtomicU8,
 }
 
-/// Makes the people stop when it is dropped.
+/// A guard that makes the people stop when it is dropped.
 pub(crate) struct Leaving<'p>(&'p People);
 
 impl Drop for Leaving<'_> {
@@ -45,7 +45,7 @@ pub(crate) struct Said {
 }
 
 impl People {
-    /// From now on the people send no messages and answer every question with `stop`.
+    /// Makes the people send no more messages, and answer every question with `stop`.
     pub(crate) fn come_to_an_end(&self) {
         self.now.store(END, Ordering::SeqCst);
     }

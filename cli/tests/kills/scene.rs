@@ -9,13 +9,13 @@ use crate::world::{Call, PUT, SEND};
 pub(crate) const SESSIONS: usize = 20;
 /// The number of sessions that ask people.
 pub(crate) const ASKERS: usize = 4;
-/// More steps than a session needs: it ends when an effect returns `enough`. Each step has two effects, one
-/// that is never repeated and one that may be. Which of them comes first alternates from step to step.
+/// A number of steps that is larger than a session needs: the session ends when an effect returns `enough`. Each step
+/// has two effects, one that is never repeated and one that may be. Which of them comes first alternates from step to
+/// step.
 const STEPS: usize = 300;
 
-/// Logs its start, sleeps, logs its end, and prints `enough` if the test is to end. The parent process is the
-/// worker that sent the call. If the worker dies before it has written the arguments, the effect does
-/// nothing.
+/// A script that logs its start, sleeps, logs its end, and prints `enough` if the test is to end. The parent process is
+/// the worker that sent the call. If the worker dies before it has written the arguments, the effect does nothing.
 const EFFECT: &str = r#"call=$(sed 's/.*"call": *"\([^"]*\)".*/\1/')
 [ -n "$call" ] || exit 1
 echo "start $call $PPID" >> world.log
@@ -60,7 +60,7 @@ action = "ask"
 max_steps = 300
 "#;
 
-/// Alternately asks a question and makes a call that requires approval, until an answer contains `stop`.
+/// A model that alternately asks a question and makes a call that requires approval, until an answer contains `stop`.
 const ASKS_SCRIPT: &str = r#"
 [[turns]]
 when = { result_of = "ask_user", result_contains = "stop" }
@@ -98,7 +98,8 @@ pub(crate) fn prepare(fixture: &Fixture) {
     }
 }
 
-/// Writes a script with one turn for each step, whatever the result of the step before.
+/// Returns a script with one turn for each step, whatever the result of the step before. The session ends when `send`
+/// returns `enough`.
 fn script(session: usize) -> String {
     let mut script = String::from(
         "[[turns]]\nwhen = { result_of = 'send', result_contains = 'enough' }\nsay = 'All done.'\n\n",
@@ -113,7 +114,7 @@ fn script(session: usize) -> String {
     script
 }
 
-/// Returns how many sessions have not come to rest.
+/// Returns the number of sessions that have not come to rest.
 pub(crate) fn open_sessions(fixture: &Fixture) -> usize {
     let listed = fixture.run(&["sessions", "list", "--json", "--limit", "100"]).ends(0).lines();
     assert_eq!(listed.len(), SESSIONS + ASKERS);

@@ -10,7 +10,7 @@ pub(crate) const SEND: &str = "send";
 /// The tool whose calls may be repeated.
 pub(crate) const PUT: &str = "put";
 
-/// A call of an acting session.
+/// A call of a session that runs effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Call {
     pub(crate) session: usize,
@@ -97,7 +97,7 @@ impl World {
         self.starts.values().any(|by| by.contains(&worker))
     }
 
-    /// Returns what the death of `worker` hit. The world must have been read right after the death.
+    /// Returns the calls that the death of `worker` hit. The world must have been read right after the death.
     pub(crate) fn hit(&self, worker: u32, survivor: u32, at_ms: i64) -> Hit {
         let began = self.starts.iter().filter(|(_, by)| by.contains(&worker));
         let inside = began.map(|(call, _)| *call).filter(|call| self.ends(*call) == 0).collect();
@@ -123,7 +123,7 @@ impl World {
 #[derive(Debug)]
 pub(crate) struct Hit {
     pub(crate) worker: u32,
-    /// When the worker was dead, in milliseconds since 1970.
+    /// The time at which the worker was dead, in milliseconds since 1970.
     pub(crate) at_ms: i64,
     /// The calls that had begun in the worker and had not ended.
     pub(crate) inside: BTreeSet<Call>,

@@ -173,8 +173,8 @@ impl Fixture {
         self.watch_on_terminal(words, &[], |_, _| {})
     }
 
-    /// Like `run_on_terminal`, with more environment variables. Whenever more text is shown, `seen` gets all
-    /// of it and the process id, and may send signals.
+    /// Does the same as `run_on_terminal`, with more environment variables. Whenever more text is shown, `seen` gets
+    /// all text so far and the process id, and may send signals.
     pub(crate) fn watch_on_terminal(
         &self,
         words: &[&str],
@@ -210,7 +210,7 @@ impl Fixture {
         Self::start_that(self.command(words))
     }
 
-    /// Like `start`, with a prepared command.
+    /// Starts a prepared command in a process group of its own.
     pub(crate) fn start_that(mut command: Command) -> Running {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().expect("it starts");
@@ -280,7 +280,7 @@ impl Running {
         wait_until(text, || self.err.so_far().contains(text));
     }
 
-    /// Returns how many lines the process has printed.
+    /// Returns the number of lines that the process has printed so far.
     pub(crate) fn lines_so_far(&self) -> usize {
         self.text_so_far().matches('\n').count()
     }

@@ -18,9 +18,9 @@
 //! # }
 //! ```
 //!
-//! [`Encoded`] keeps payloads [`Compressed`], [`Encrypted`], or in a [`PayloadCodec`] of your own. [`Faulty`]
-//! injects the faults that a test plans, and [`Recording`] keeps each request with its answer. If a store passes
-//! the conformance suite, a layer around that store passes it, too.
+//! [`Encoded`] stores payloads [`Compressed`], [`Encrypted`], or encoded by a [`PayloadCodec`] of your own. [`Faulty`]
+//! injects the faults that a test plans, and [`Recording`] keeps each request with its answer. If a store passes the
+//! conformance suite, each of these layers around that store passes it too, as long as no fault is planned.
 
 pub use holdover_store_layers::{
     CodecError, Compressed, DECODED_BYTES_MAX, Encoded, Encoding, Encrypted, EncryptionKey, Entry, Fault,

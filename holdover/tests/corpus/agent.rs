@@ -1,4 +1,4 @@
-//! The agent of the corpus: its last user message tells it what to do.
+//! The agent of the corpus. The last user message tells its model what to do.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

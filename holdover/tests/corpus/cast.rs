@@ -30,7 +30,7 @@ pub(crate) const CAST: [&str; 18] = [
     "deleted",
 ];
 
-/// A session that also waits for an approval, under an encryption key that only its own runtime has.
+/// A session that waits for an approval, encrypted under a key that only the runtime of [`sealed`] has.
 pub(crate) const SEALED: &str = "sealed";
 
 /// The fork of the session `forked`.
@@ -54,7 +54,7 @@ pub(crate) fn runtime<S: StateStore>(store: &Arc<S>, agent: &Arc<Agent>) -> Runt
     Runtime::new(Arc::clone(store), Agents::new().with(Arc::clone(agent)), options)
 }
 
-/// A runtime whose stored payloads are compressed and encrypted.
+/// Returns a runtime whose stored payloads are compressed and encrypted.
 pub(crate) fn sealed<S: StateStore>(store: &Arc<S>, agent: &Arc<Agent>) -> Runtime {
     let ring = Keyring::of(KeyId(1), EncryptionKey::new([7; EncryptionKey::BYTES]));
     let encrypted = Encrypted::new(ring).around::<S>(Arc::clone(store));

@@ -28,7 +28,8 @@ pub(crate) async fn all<P: Place>(place: &P, release: &Path) {
     }
 }
 
-/// Asserts that a session of an old release goes on to the end of its turn, and that its rows still rebuild its state.
+/// Asserts that a session of an old release goes on to the end of its turn, and that its history still rebuilds its
+/// state. A deleted or aborted session must stay so.
 async fn goes_on(runtime: &Runtime, id: &str, agent: &std::sync::Arc<holdover::agent::Agent>, sent: &Sent) {
     let key = key(id);
     if id == "deleted" {

@@ -22,7 +22,7 @@ pub(crate) async fn all<S: StateStore>(store: &Arc<S>) {
                 runtime.interrupt(&key(id), "enough").await.unwrap();
                 run.first_outcome().await.unwrap();
             }
-            // The processes of these sessions die with a call out, or in the middle of an answer.
+            // These sessions are left as by a process that dies while a call is running, or in the middle of an answer.
             "in-the-middle" => {
                 run.first_outcome().await.unwrap();
                 approve(&runtime, id, "ann").await;
@@ -52,7 +52,7 @@ pub(crate) async fn all<S: StateStore>(store: &Arc<S>) {
     run.outcome().await.unwrap();
 }
 
-/// Prepares the session further after its first run, as its name requires.
+/// Prepares the session further after its first run, according to its name.
 async fn after(runtime: &Runtime, id: &str) {
     match id {
         "one-of-two" => approve(runtime, id, "ann").await,

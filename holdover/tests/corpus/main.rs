@@ -1,5 +1,5 @@
-//! Stores that earlier releases left are taken up by this release. Their sessions wait for everything that a session
-//! can wait for, on every store that outlives its process.
+//! This release continues the sessions in stores that earlier releases left. The sessions wait for different things, or
+//! were left in different states. There is a store of every kind that outlives its process.
 //!
 //! `HOLDOVER_CORPUS=write cargo test -p holdover --test corpus` writes the missing files of this release into
 //! `tests/corpus/releases`. Existing files are never overwritten.
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::places::Place;
 
-/// The paths of this file in the folders of all releases that have it.
+/// Returns the paths of this file in the folders of all releases that have it.
 fn releases(file: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/releases");
     let releases = std::fs::read_dir(folder).expect("a corpus").map(|entry| entry.unwrap().path().join(file));
@@ -27,7 +27,7 @@ fn releases(file: &str) -> Vec<PathBuf> {
     releases
 }
 
-/// Takes up every release's sessions on this kind of store, each release in a copy.
+/// Continues the sessions of every release on this kind of store, each in a copy of the release's store.
 async fn every_release_goes_on<P: Place>() {
     let name = concat!("tests/corpus/releases/v", env!("CARGO_PKG_VERSION"));
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join(P::FILE);

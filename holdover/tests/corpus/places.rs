@@ -1,4 +1,4 @@
-//! The places of stores: how a store is opened there, saved to a file, and restored.
+//! The places of stores. A store is opened in a place, saved to a file, and restored from it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use holdover_launcher as launcher;
 use holdover_launcher::Launcher;
 use tempfile::TempDir;
 
-/// An empty place for a store, such as a folder or a server.
+/// A place for a store, such as a folder or a server. A new place is empty.
 #[async_trait]
 pub(crate) trait Place: Sized + Sync {
     /// The name of the file in which a release keeps a store of this kind.
@@ -175,8 +175,8 @@ fn output(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The commands that restore every key of a server, one a line, as `redis-cli` reads them. A key that expires gets the
-/// time that it had left.
+/// Returns the commands that restore every key of a server, one on each line, in the form that `redis-cli` reads. A key
+/// that expires gets the time that it had left.
 fn commands(url: &str) -> Vec<String> {
     // With `--no-raw`, texts are printed in quotes and with escapes, in the form that `redis-cli` reads.
     let ask = |command: &[&str]| output("redis-cli", &[&["-u", url, "--no-raw"], command].concat());

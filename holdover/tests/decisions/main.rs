@@ -1,7 +1,7 @@
 //! 64 concurrent decisions on one pending call, from two processes on one SQLite file, in 200 rounds. In each round one
 //! decision is taken, and the call runs once or never, as that decision says.
 //!
-//! This binary also runs the second process, which an environment variable tells where to work.
+//! This binary also runs as the second process. An environment variable names its folder.
 //!
 //! Requirements: C27, U02.
 
@@ -85,7 +85,7 @@ async fn of_64_decisions_from_two_processes_one_is_taken_and_the_call_runs_once(
     assert!(by_other > 0 && by_other < ROUNDS, "{by_other} of {ROUNDS} were decided by the other process");
 }
 
-/// The second process. Does nothing unless this binary was started as that process.
+/// Works as the second process. Does nothing unless this binary was started as that process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn second_process() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
@@ -188,7 +188,7 @@ async fn check_transcript(runtime: &Runtime, key: &SessionKey, approve: bool) {
     assert_eq!(results, [expected], "{key}: one result");
 }
 
-/// The second process, as the first one sees it.
+/// The first process's handle of the second process.
 struct Other {
     child: Child,
     answers: std::io::Lines<BufReader<std::process::ChildStdout>>,

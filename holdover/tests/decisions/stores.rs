@@ -1,4 +1,4 @@
-//! The same test on every store: two handles stand for two processes, each with its own worker.
+//! The same test on every store: two runtimes stand for two processes, each with its own worker.
 //!
 //! `HOLDOVER_DECISIONS=200 cargo test -p holdover --test decisions stores` runs 200 rounds instead of 4.
 //!
@@ -21,7 +21,8 @@ fn rounds() -> usize {
     std::env::var("HOLDOVER_DECISIONS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(4)
 }
 
-/// A process with this handle of a store. Payments are recorded in the folder, so the store need not be durable.
+/// Returns the runtime of a process with this handle of a store. Payments are recorded in the folder, so the store need
+/// not be durable.
 fn process(store: Arc<dyn StateStore>, folder: &Path) -> Runtime {
     let backend = store.capabilities().backend.split(' ').next().map(str::to_owned);
     let options = RuntimeOptions::default().effects_override(backend);

@@ -32,7 +32,7 @@ const WORDS_APART: Duration = Duration::from_millis(5);
 pub(crate) struct Answer {
     /// The names of the tools that it calls.
     pub(crate) asks: &'static [&'static str],
-    /// The number of words that it streams first; with 0, the whole answer comes at once.
+    /// The number of words that it streams first. If 0, the whole answer comes at once.
     pub(crate) words: usize,
 }
 
@@ -60,7 +60,8 @@ pub(crate) struct Hooks {
 }
 
 impl Scripted {
-    /// Fails unless all messages shown before are shown again as the same allocations: a run makes no message twice.
+    /// Fails unless all messages that were shown before are shown again from the same allocations: a run makes no
+    /// message twice.
     fn see(&self, messages: SharedList<Arc<Message>>) -> Result<(), ModelError> {
         let mut shown = self.shown.lock().unwrap();
         let same = shown.iter().zip(&messages).filter(|(before, now)| Arc::ptr_eq(before, now)).count();
@@ -150,7 +151,7 @@ impl Tool for Answering {
     }
 }
 
-/// An agent whose model gives `answers` for `steps` steps.
+/// Returns an agent whose model gives `answers` for `steps` steps.
 pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
     let limits = Limits::default().max_steps(u32::MAX).max_run_ms(None);
     let agent = Agent::builder("grower")
@@ -165,8 +166,8 @@ pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
     Arc::new(agent.build().unwrap())
 }
 
-/// Opens a store that syncs each commit, as by default. The log is not written back meanwhile, since that belongs to no
-/// step.
+/// Opens a store that syncs each commit, which is the default. The log is not written back meanwhile, since that
+/// belongs to no step.
 pub(crate) async fn open(folder: &Path) -> SqliteStore {
     crate::watch::listen();
     let options = SqliteOptions::new(folder.join("holdover.db")).wal_bytes_max(u64::MAX);

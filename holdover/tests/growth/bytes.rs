@@ -13,18 +13,18 @@ use sqlx::{ConnectOptions, Connection, Row};
 use crate::agent::{self, Answer};
 use crate::watch::Watched;
 
-/// The promised maximum of stored over logical bytes, after 200 steps with results of 4 KB.
+/// The promised maximum of stored bytes divided by logical bytes, after 200 steps with results of 4 KB.
 const STORED_OVER_LOGICAL_MAX: f64 = 1.6;
 const STEPS: u64 = 200;
 
-/// The bytes of the transcript as stored: messages, calls and results.
+/// Returns the bytes of the transcript as stored: messages, calls and results.
 async fn logical(store: &SqliteStore, key: &SessionKey) -> u64 {
     let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
     let messages = store.read_all_messages(key, &all).await.unwrap();
     messages.iter().map(|message| message.payload.len() as u64).sum()
 }
 
-/// The size of the file in bytes, after the log was written back into it, and a description of where the bytes lie.
+/// Writes the log back into the file. Returns the size of the file in bytes, and a description of where the bytes lie.
 async fn stored(folder: &Path) -> (u64, String) {
     let file = folder.join("holdover.db");
     let mut conn = sqlx::sqlite::SqliteConnectOptions::new().filename(&file).connect().await.unwrap();

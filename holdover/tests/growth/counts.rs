@@ -23,12 +23,12 @@ const STEPS: u64 = 505;
 const EARLY: RangeInclusive<u64> = 6..=10;
 const LATE: RangeInclusive<u64> = 501..=505;
 
-/// The bytes of a step that depend on the machine: history rows hold the milliseconds before an input, if there are
-/// any.
+/// The maximum number of bytes of a step that depend on the speed of the machine: history rows hold the milliseconds
+/// before an input, if there are any.
 const MILLISECONDS_MAX: usize = 50;
 
-/// The bytes by which late steps may be larger, because their numbers have more digits: 98 bytes in all commits of a
-/// step.
+/// The maximum number of bytes by which late steps may be larger. Their numbers have more digits: 98 bytes in all
+/// commits of a step.
 const DIGITS_MAX: usize = 100 + MILLISECONDS_MAX;
 
 fn answer(step: u64) -> Answer {

@@ -8,8 +8,8 @@ pub(crate) struct Step {
     pub(crate) asks: &'static [&'static str],
     /// The number of words that are streamed one by one.
     pub(crate) words: usize,
-    /// The store operations by name, without deltas. No step reads: the run knows what it wrote, and receipts bring the
-    /// news. If no other session writes, each operation is one transaction and one sync.
+    /// The store operations by name, without deltas. No step reads: the run keeps what it wrote, and receipts report
+    /// changes by others. If no other session writes, each operation is one transaction and one sync.
     pub(crate) calls: &'static [(&'static str, usize)],
     /// The number of SQL statements from BEGIN to COMMIT, without those of batches of deltas.
     pub(crate) statements: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// The number of transactions, each of which is synced once.
+    /// Returns the number of transactions, each of which is synced once.
     pub(crate) fn synced(&self) -> u64 {
         self.calls.iter().map(|(_, times)| *times as u64).sum()
     }
@@ -34,8 +34,8 @@ pub(crate) const KINDS: [Step; 5] = [
     Step { asks: &["put"], words: 0, calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1670 },
     // One durable point: answer, results and steering together.
     Step { asks: &["look"], words: 0, calls: &[(COMMIT, 1)], statements: LOOK, beside_max: 1155 },
-    // Two, and one staging: the first result is durable before its sibling returns. The staging takes 5 statements, and
-    // promoting the staged result also removes it.
+    // Two, and one staging: the first result is durable before its sibling returns. The staging takes 5 statements. The
+    // second commit appends one more message, and removes the staged result.
     Step {
         asks: &["send", "put"],
         words: 0,
@@ -51,7 +51,7 @@ const SEND: usize = 17;
 const LOOK: usize = 10;
 const BOTH: usize = 24;
 
-/// The kind of this step, as an index into `KINDS`.
+/// Returns the kind of this step, as an index into `KINDS`.
 pub(crate) fn place(step: u64) -> usize {
     usize::try_from((step - 1) % KINDS.len() as u64).unwrap()
 }

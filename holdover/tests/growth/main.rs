@@ -9,5 +9,6 @@ mod kinds;
 mod syncs;
 mod watch;
 
-/// Held by each test: statements are counted for the whole process, so tests run one at a time.
+/// Held by each test that runs a session in this process: statements are counted for the whole process, so these tests
+/// run one at a time.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

@@ -1,4 +1,4 @@
-//! The number of syncs of a step, measured from outside: these tests run themselves under `strace`.
+//! The number of syncs of a step, measured from outside: the test runs this binary under `strace`.
 
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn a_step_syncs_once_for_each_of_its_durable_points_and_never_for_deltas() {
     }
 }
 
-/// The number of syncs of a whole session.
+/// Returns the number of syncs of a whole session.
 fn syncs(kind: usize, steps: u64) -> u64 {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let log = folder.path().join("strace.log");

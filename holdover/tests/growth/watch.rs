@@ -43,8 +43,8 @@ pub(crate) struct Watched {
     out: Arc<watch::Sender<usize>>,
     began: Instant,
     seen: Arc<Mutex<Seen>>,
-    /// If true, waits and renewals reach the store. Otherwise there are no hints, and renewals are answered without the
-    /// store, since time causes them and not a step.
+    /// True if waits and renewals reach the store. Otherwise there are no hints, and renewals are answered without the
+    /// store, because time causes renewals, not a step.
     hears: bool,
 }
 
@@ -53,7 +53,7 @@ struct Seen {
     /// The number of transactions so far, and of those that were not synced.
     transactions: (u64, u64),
     cost: Cost,
-    /// The number of renewals so far; with `listened`, the requests that time causes.
+    /// The number of renewals so far. Time causes renewals and waits, not steps.
     renewals: u32,
     listened: u32,
     /// The receipt of the last commit.
@@ -61,12 +61,12 @@ struct Seen {
 }
 
 impl Watched {
-    /// A watched store that answers renewals and waits itself.
+    /// Returns a watched store that answers renewals and waits itself.
     pub(crate) fn deaf(inner: SqliteStore) -> Self {
         Self::new(inner, false)
     }
 
-    /// A watched store that passes on renewals and waits.
+    /// Returns a watched store that passes renewals and waits on to the store.
     pub(crate) fn hearing(inner: SqliteStore) -> Self {
         Self::new(inner, true)
     }
@@ -80,12 +80,13 @@ impl Watched {
         Self { inner, out, began, seen: Arc::new(Mutex::new(seen)), hears }
     }
 
-    /// The store with the watching layer.
+    /// Returns the store with the watching layer.
     pub(crate) fn store(&self) -> Layered<SqliteStore, Self> {
         Layered::new(self.inner.clone(), self.clone())
     }
 
-    /// Waits until no request is out, as if the model took longer than a commit. Returns the cost since the last call.
+    /// Waits until no request is pending, as if the model took longer than a commit. Returns the cost since the last
+    /// call.
     pub(crate) async fn settled(&self) -> Cost {
         let mut out = self.out.subscribe();
         out.wait_for(|out| *out == 0).await.unwrap();
@@ -100,7 +101,7 @@ impl Watched {
         Cost { took, transactions, provisional, statements, ..std::mem::take(&mut seen.cost) }
     }
 
-    /// Waits until deltas of the current answer are written, and no request is out.
+    /// Waits until deltas of the current answer are written, and no request is pending.
     pub(crate) async fn streamed(&self) {
         let mut out = self.out.subscribe();
         let written = out.wait_for(|out| *out == 0 && self.asked("append_deltas") > 0);
@@ -111,8 +112,8 @@ impl Watched {
         self.seen.lock().unwrap().cost.calls.get(name).copied().unwrap_or_default()
     }
 
-    /// The hooks of a model that waits for pending requests before each answer, and passes the cost since the last one
-    /// to `of`.
+    /// Returns the hooks of a model. Before each answer, the model waits for pending requests, and passes the cost
+    /// since the last answer to `of`.
     pub(crate) fn hooks(&self, of: impl Fn(Cost) + Send + Sync + 'static) -> Hooks {
         let (before, said, of) = (self.clone(), self.clone(), Arc::new(of));
         Hooks {
@@ -158,7 +159,7 @@ fn transactions(store: &SqliteStore) -> (u64, u64) {
     (counts.groups, counts.provisional)
 }
 
-/// The bytes of a commit without messages and staged results.
+/// Returns the number of bytes of a commit without its messages and staged results.
 fn own_bytes(commit: &Commit) -> usize {
     let beside = commit.payloads().filter(|(field, _)| !matches!(*field, "messages" | "stage"));
     beside.map(|(_, payload)| payload.len()).sum()

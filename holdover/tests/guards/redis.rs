@@ -35,7 +35,7 @@ fn a_step_on_redis() {
     check(open, &expected);
 }
 
-/// The number after `name` in the server's `INFO`.
+/// Returns the number after `name` in this section of the server's `INFO`.
 fn info(url: &str, section: &str, name: &str) -> u64 {
     let said = Command::new("redis-cli").args(["-u", url, "INFO", section]).output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();

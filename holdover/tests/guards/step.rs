@@ -1,4 +1,4 @@
-//! The cost of a step.
+//! Measures the cost of a step.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub(crate) type Counts = BTreeMap<&'static str, u64>;
 
 /// The number of memory allocations, by all threads.
 pub(crate) const ALLOCATIONS: &str = "allocations";
-/// The bytes of those allocations.
+/// The number of bytes of those allocations.
 pub(crate) const ALLOCATED: &str = "allocated bytes";
 /// The number of times that the runtime's only thread slept until another thread, a server or the clock woke it.
 pub(crate) const HOPS: &str = "hops";
@@ -76,8 +76,8 @@ pub(crate) fn check_late<Look: AsyncFnMut() -> Counts>(
     }
 }
 
-/// The costs per step over `STEPS` steps, in a session that has `before` steps first; and the time that the longer
-/// session took.
+/// Returns the costs per step over `STEPS` steps, in a session that has `before` steps first, and the time that the
+/// longer session took.
 fn cost<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
     before: u64,
@@ -102,7 +102,7 @@ fn cost<Look: AsyncFnMut() -> Counts>(
     })
 }
 
-/// The costs of a session of `steps` steps.
+/// Returns the costs of a session of `steps` steps.
 async fn spent(
     store: &Arc<dyn StateStore>,
     look: &mut impl AsyncFnMut() -> Counts,

@@ -1,6 +1,7 @@
-//! An agent with a long task: two hundred rooms, each with a text, and a model whose window holds a tenth of them.
+//! An agent with a long task: two hundred rooms, each with a text, and a model whose window holds only some of them.
 //!
-//! The model is strict: it knows only what it is shown, counts the tokens of that, and refuses what is too long.
+//! The model is strict: it uses only what it is shown, counts the tokens of that, and refuses a request that is too
+//! long.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -46,13 +47,13 @@ impl World {
         file.write_all(b"once\n")
     }
 
-    /// The number of times that this happened.
+    /// Returns the number of times that this happened.
     pub(crate) fn times(&self, name: &str) -> usize {
         std::fs::read_to_string(self.0.join(name)).map_or(0, |text| text.lines().count())
     }
 }
 
-/// A model that goes from room to room, by what it is shown.
+/// A model that goes from room to room, according to what it is shown.
 struct Visitor(World);
 
 impl Visitor {
@@ -114,7 +115,7 @@ fn text_of(message: &Message) -> String {
     }
 }
 
-/// The highest number of a seen room in the text; 0 if there is none.
+/// Returns the highest number of a seen room in the text, or 0 if there is none.
 fn last_room(text: &str) -> u32 {
     let numbers = text.split("seen room ").skip(1);
     let numbers = numbers.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());

@@ -1,7 +1,7 @@
 //! A session that outgrows its model's window and outlives its processes: 200 steps with a window of 20,000 tokens,
 //! killed at every twentieth step, on SQLite and on Postgres.
 //!
-//! This binary also runs all of the processes, which environment variables tell where to work.
+//! This binary also runs as each of these processes. Environment variables name the folder and the store.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -23,7 +23,7 @@ use holdover_store_postgres::PostgresStore;
 const FOLDER: &str = "HOLDOVER_LONG_FOLDER";
 const STORE: &str = "HOLDOVER_LONG_STORE";
 
-/// The most processes that are started: more than those that die and the one that does not.
+/// The maximum number of processes that are started: more than those that die and the one that does not.
 const PROCESSES_MAX: u32 = ROOMS / DEADLY + 3;
 
 #[test]
@@ -61,7 +61,7 @@ fn knows_its_task_to_the_end(store: &str) {
     runtime.block_on(check(folder.path(), store));
 }
 
-/// One of the processes. Does nothing unless this binary was started as one.
+/// Works as one of the processes. Does nothing unless this binary was started as one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_its_processes() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
@@ -116,7 +116,7 @@ async fn check(folder: &Path, store: &str) {
     assert!(summaries >= 4, "it was summarised {summaries} times");
     for room in 1..=ROOMS {
         // A process died in the middle of one visit in twenty, so that visit was made again. On a machine that stalls
-        // for longer than a lease, others may be too.
+        // for longer than a lease, other visits may be made again too.
         let times = 1 + usize::from(room.is_multiple_of(DEADLY));
         assert!(world.times(&format!("room-{room}")) >= times, "visits of room {room}");
     }

@@ -23,13 +23,13 @@ impl World {
         *self.0.lock().unwrap().entry(key).or_default() += 1;
     }
 
-    /// The number of times that each call of the tool took effect.
+    /// Returns the number of times that each call of the tool took effect.
     pub(crate) fn times(&self, tool: &str) -> Vec<usize> {
         let world = self.0.lock().unwrap();
         world.iter().filter(|((of, _), _)| of == tool).map(|(_, times)| *times).collect()
     }
 
-    /// The number of times that calls of the tool took effect in one session.
+    /// Returns the number of times that calls of the tool took effect in one session.
     pub(crate) fn times_in(&self, tool: &str, session: &SessionKey) -> usize {
         let (world, of) = (self.0.lock().unwrap(), format!("{session}/"));
         world
@@ -40,8 +40,8 @@ impl World {
     }
 }
 
-/// A model that plays every part, by its instructions, its task and the results so far. The chief asks again for what
-/// was stopped.
+/// A model that plays every part, according to its instructions, its task and the results so far. The chief repeats
+/// calls that were stopped.
 struct Cast;
 
 impl Cast {

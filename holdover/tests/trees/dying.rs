@@ -1,4 +1,5 @@
-//! A store whose process meets a fault at one of its writes: it dies there, or a person gives an order there.
+//! A store layer whose process meets a fault at one of its writes: the process dies there, or a person gives an order
+//! there.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(crate) enum Then {
     GoesOn,
     /// It dies, and the write is lost.
     Dies,
-    /// It dies, and its write is done when the story is over.
+    /// It dies, and its write arrives after the story is over.
     ComesLate,
 }
 
@@ -56,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// A name that is different for each fault.
+    /// Returns a name that is different for each fault.
     pub(crate) fn name(self) -> String {
         match self.what {
             What::Meets(order, then) => format!("{}-{order:?}-{then:?}", self.at),
@@ -67,24 +68,23 @@ impl Fault {
     }
 }
 
-/// Counts the writes of a process, and injects a fault at one of them. Each token is cancelled when its event has
-/// happened.
+/// Counts the writes of a process, and injects a fault at one of them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dying {
     fault: Option<Fault>,
     world: World,
     writes: Arc<AtomicUsize>,
-    /// The process has reached the write of its fault.
+    /// Cancelled once the process has reached the write of its fault.
     pub(crate) reached: CancellationToken,
-    /// The order has reached a session that was at work.
+    /// Cancelled once the order has reached a session that was at work.
     pub(crate) struck: CancellationToken,
-    /// The order has been given, so the process may go on.
+    /// Cancelled once the order has been given, so that the process may go on.
     pub(crate) ordered: CancellationToken,
-    /// The process is dead.
+    /// Cancelled once the process is dead.
     pub(crate) died: CancellationToken,
-    /// The story is over, so a late write may be done.
+    /// Cancelled once the story is over, so that a late write may arrive.
     pub(crate) over: CancellationToken,
-    /// The late write has been done.
+    /// Cancelled once the late write has been done.
     pub(crate) came: CancellationToken,
 }
 
@@ -93,7 +93,7 @@ impl Dying {
         Self { fault, world, ..Self::default() }
     }
 
-    /// The fault of the write with this number, if there is one.
+    /// Returns the fault of the write with this number, if there is one. A request that does not count has number 0.
     fn fault_at(&self, at: usize) -> Option<Fault> {
         self.fault.filter(|fault| match fault.what {
             What::DiesOnceItHasActed => at > 0 && !self.world.times("write").is_empty(),
@@ -101,7 +101,7 @@ impl Dying {
         })
     }
 
-    /// The number of writes so far.
+    /// Returns the number of writes so far.
     pub(crate) fn writes(&self) -> usize {
         self.writes.load(Ordering::SeqCst)
     }

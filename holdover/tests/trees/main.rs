@@ -1,18 +1,19 @@
 //! A tree of three levels, on every store. Its process dies at each of its writes in turn: another process goes on, and
 //! the tree ends as if nothing had happened. In other stories a person aborts the root at each write: then no session
-//! of the tree goes on, even if the process also dies, or if a write of the dead process arrives after the end.
+//! of the tree goes on, even if the process also dies, or if a write of the dead process arrives later.
 //!
 //! The root begins a runner in the background and fans out to two clerks. One clerk works alone. The other has a page,
 //! which asks a person, who answers at the root. The runner hands over to an heir. The root then waits for the end of
 //! the runner, which the heir reports. A death before a write loses the write; a death after it loses only the answer.
 //!
 //! A person also deletes the root, or stops its turn and resumes it, or stops, aborts or deletes the clerk that has the
-//! page. Or the root is forked, or sessions at rest are purged: then the tree goes on as if nothing had happened. After
-//! the order, the process does its write and goes on, or dies, or dies and its write arrives late. In memory one of the
-//! three happens at every second write, on the other stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen
-//! at every write on every store.
+//! page. Or the root is forked, or sessions at rest are purged: then the tree goes on as if nothing had happened,
+//! except that the runner may fail once its heir is purged. After the order, the process does its write and goes on, or
+//! dies, or dies and its write arrives late. In memory one of the three happens at every second write, on the other
+//! stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen at every write on every store.
 //!
-//! A child may also kill every process that runs it, until it is given up: its parent is told of that once.
+//! A child may also kill every process that runs it, until it is given up: its parent is told so once. The module
+//! `wide` tests trees with many children.
 //!
 //! Requirements: A61, A64, C48, H11, H21, H25, H26, INV-30.
 
@@ -39,13 +40,15 @@ use orders::Order;
 use story::Story;
 use told::Told;
 
-/// The number of stories run at once: most of the time, each waits for a lease to end.
+/// The number of stories that run at once. Most of the time, each of them waits for a lease to end.
 const AT_ONCE: usize = 24;
 
-/// The percentage of faults that must fire. The number of writes of a story varies a little with its timing.
+/// The minimum percentage of deaths, and of orders to the root, that must fire. The number of writes of a story varies
+/// a little with its timing.
 const FIRED_MIN: usize = 90;
 
-/// The percentage of orders to a clerk that must stop it. The clerk does not exist at first, and has ended by the end.
+/// The minimum percentage of orders to a clerk that must stop it. At the first writes the clerk does not exist yet, and
+/// at the last ones it has ended.
 const FIRED_AT_CLERK_MIN: usize = 50;
 
 /// In memory, an order is given at every write whose number this divides.
@@ -65,7 +68,8 @@ const ORDERS: [Order; 7] = [
     Order::DeleteClerk,
 ];
 
-/// Runs every test of a store. Orders are given at one write of `every`.
+/// Runs every test of a store. Aborts of the root are given at every write, and other orders at every write whose
+/// number `every` divides.
 async fn both(store: Arc<dyn StateStore>, every: usize) {
     wide::race(Arc::clone(&store)).await;
     tokio::join!(poisoned::tell(&store), sweep(&store, every));
@@ -115,8 +119,8 @@ fn enough(what: &str, min: usize, told: &[&Told], is_so: impl Fn(&Told) -> bool)
     assert!(enough, "{what}: {fired} of {} fired", told.len());
 }
 
-/// The faults that give the order at one write of `every`, each with the next way in which the process goes on. With
-/// `HOLDOVER_ORDERS`, the order is given at every write, in that many ways.
+/// Returns the faults that give the order at every write whose number `every` divides. The fates of the process take
+/// turns. With `HOLDOVER_ORDERS`, the order is given at every write, with that many fates.
 fn orders(order: Order, writes: usize, every: usize) -> impl Iterator<Item = Fault> {
     let ways = std::env::var("HOLDOVER_ORDERS").ok().map(|ways| ways.parse::<usize>().unwrap());
     let (every, ways) = ways.map_or((every, 1), |ways| (1, ways));

@@ -38,7 +38,7 @@ impl Order {
     }
 }
 
-/// The interval at which a request is repeated when no event signals its time.
+/// The interval at which a request or a check is repeated.
 const AGAIN: Duration = Duration::from_millis(20);
 
 impl Story {
@@ -78,7 +78,7 @@ impl Story {
         self.dying.ordered.cancel();
     }
 
-    /// The clerk that has the page, if it exists.
+    /// Returns the clerk that has the page, if it exists.
     async fn clerk(&self, person: &Runtime) -> Option<SessionKey> {
         let tree = patiently(async || person.tree(&self.root, true).await).await;
         let clerk = tree
@@ -120,8 +120,8 @@ impl Story {
         tokio::join!(told, deleted);
     }
 
-    /// Asks a root whose turn was stopped to go on, here or in another process. The root may already have begun a turn,
-    /// because the runner has ended.
+    /// Asks a root whose turn was stopped to go on, in this process or in another one. The root may already have begun
+    /// a turn, because the runner has ended.
     pub(crate) async fn resumes(&self, person: &Runtime) {
         let Some(fault) = self.fault else { return };
         let asked = if fault.at % 2 == 0 {

@@ -1,5 +1,5 @@
-//! A page that kills every process that runs it, until it is given up. One more process dies when it gives the page up,
-//! or when it tells the clerk.
+//! A page that kills every process that runs it, until the page is given up. In most of the stories, one more process
+//! dies: when it gives the page up, when it tells the clerk, or at the next such write.
 //!
 //! Requirements: C48, INV-30.
 
@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The number of processes that die before a session is given up.
 const DEATHS: usize = 5;
 
-/// Counts the writes about the page in all processes: commits of its runs, and deliveries to the clerk.
+/// Counts the writes about the page in all processes: commits of the page's runs, and deliveries to the clerk.
 #[derive(Debug, Default)]
 struct Writes {
     page: Mutex<Option<[SessionKey; 2]>>,
@@ -69,20 +69,21 @@ impl Writes {
     }
 }
 
-/// A store whose process dies at each of the first `DEATHS` writes about the page, and at the write `later`.
+/// A store layer. A process dies at each of the first `DEATHS` writes about the page, and at the write with the number
+/// `later`.
 #[derive(Debug, Clone)]
 struct Deadly {
     writes: Arc<Writes>,
     later: usize,
-    /// The process has reached the write at which it dies. It does no other write about the page.
+    /// Cancelled once the process has reached the write at which it dies. It does no other write about the page.
     struck: CancellationToken,
-    /// The process is dead.
+    /// Cancelled once the process is dead.
     died: CancellationToken,
 }
 
 impl Deadly {
-    /// Returns true if the process does not survive this request. It dies in a task of its own, even if the run gives up
-    /// the write, because it lost its lease while the others parked.
+    /// Returns true if the process does not survive this request. A separate task ends the process, because the run may
+    /// give up the write: it loses its lease while the other sessions park.
     fn is_deadly(&self, request: &Request, store: &Arc<dyn StateStore>) -> bool {
         if !self.writes.has(request) {
             return false;
@@ -115,8 +116,8 @@ impl Layer for Deadly {
     }
 }
 
-/// Runs four stories. In three of them one more process dies: as the page is given up, as the clerk is told, or at the
-/// write after that.
+/// Runs four stories. In three of them one more process dies: when the page is given up, when the clerk is told, or at
+/// the write after that.
 pub(crate) async fn tell(store: &Arc<dyn StateStore>) {
     join_all((DEATHS..=DEATHS + 3).map(|later| story(store, later))).await;
 }

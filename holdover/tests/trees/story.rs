@@ -51,7 +51,7 @@ impl Story {
         Runtime::new(store, Agents::new().with(chief(&self.world)), options)
     }
 
-    /// A worker for this story's tenant that runs until `stop` is cancelled.
+    /// Starts a worker for this story's tenant, which runs until `stop` is cancelled.
     fn work(&self, store: Arc<dyn StateStore>, stop: &CancellationToken) -> JoinHandle<usize> {
         let options = WorkerOptions::default().tenant(Some(self.root.tenant.clone()));
         let poll = options.poll(Duration::from_millis(200));
@@ -108,7 +108,7 @@ impl Story {
         }
     }
 
-    /// Returns true if this happens before the story is over.
+    /// Waits until the token is cancelled or the story is over. Returns true if the token is cancelled.
     pub(crate) async fn before_the_end(&self, token: &CancellationToken) -> bool {
         tokio::select! {
             biased;
@@ -196,7 +196,7 @@ impl Story {
     }
 }
 
-/// Returns true if a session runs, waits or is due soon. A session that was handed over only looks at its successor later.
+/// Returns true if a session runs, waits or is due soon. The hourly look of a session at its successor does not count.
 pub(crate) fn goes_on(status: SessionStatus, alarm: Option<Timestamp>, now: Timestamp) -> bool {
     matches!(status, SessionStatus::Active | SessionStatus::Suspended)
         || alarm.is_some_and(|at| at < now.after(LOOKS_AGAIN))

@@ -35,13 +35,13 @@ pub(crate) struct Told {
 
 /// A session when a story is over.
 pub(crate) struct Seen {
-    /// The number of sessions above it in the tree; `None` for a session outside the tree.
+    /// The number of sessions above this one in the tree; `None` for a session outside the tree.
     pub(crate) depth: Option<u32>,
-    /// The call of its parent that began it.
+    /// The call of the parent that began the session.
     pub(crate) call: Option<CallId>,
     pub(crate) session: Session,
     pub(crate) messages: Vec<Message>,
-    /// The number of times that its calls wrote.
+    /// The number of times that the session's calls wrote.
     pub(crate) written: usize,
 }
 
@@ -65,14 +65,14 @@ impl Seen {
         self.session.status == SessionStatus::Idle && self.session.epoch.0 > 0
     }
 
-    /// The tokens that its model used, from its durable messages. An heir's transcript includes an answer of its
-    /// predecessor; that answer stands for the extract that the heir paid for.
+    /// Returns the tokens that the session's model used, from its durable messages. An heir's transcript includes an
+    /// answer of its predecessor; that answer stands for the extract that the heir paid for.
     fn paid(&self) -> u64 {
         let said = self.messages.iter().filter(|message| matches!(message, Message::Assistant(_)));
         TOKENS * said.count() as u64
     }
 
-    /// Returns true if its call to this child was stopped.
+    /// Returns true if the session's call to this child was stopped.
     fn has_stopped(&self, child: &Seen) -> bool {
         self.messages.iter().any(|message| match message {
             Message::Tool(result) => {
@@ -86,7 +86,7 @@ impl Seen {
         })
     }
 
-    /// The status of its `write` call; `None` if it made none.
+    /// Returns the status of the session's `write` call, or `None` if it made none.
     fn write(&self) -> Option<ResultStatus> {
         self.messages.iter().find_map(|message| match message {
             Message::Tool(result) if result.tool == "write" => Some(result.status),
@@ -99,7 +99,7 @@ impl Seen {
         })
     }
 
-    /// The number of times that it was told this text, by a result or a message.
+    /// Returns the number of times that the session was told this text, by a result or a message.
     fn heard(&self, text: &str) -> usize {
         let told = self.messages.iter().filter_map(|message| match message {
             Message::Tool(result) => Some(result.content.as_str()),
@@ -115,17 +115,17 @@ impl Told {
         &self.seen[0]
     }
 
-    /// The sessions at this depth of the tree.
+    /// Returns the sessions at this depth of the tree.
     fn at(&self, depth: u32) -> impl Iterator<Item = &Seen> {
         self.seen.iter().filter(move |seen| seen.depth == Some(depth))
     }
 
-    /// The order of its fault, even if it had no effect.
+    /// Returns the order of the story's fault, even if it had no effect.
     pub(crate) fn given(&self) -> Option<Order> {
         self.fault.and_then(Fault::order).map(|(order, _)| order)
     }
 
-    /// The order of its fault, if it reached a session at work.
+    /// Returns the order of the story's fault, if it reached a session at work.
     fn order(&self) -> Option<Order> {
         self.given().filter(|_| self.fired)
     }
@@ -140,7 +140,7 @@ impl Told {
         results(&self.root().messages).iter().any(|(_, content)| WITHOUT_CLERK.contains(&content.as_str()))
     }
 
-    /// Returns true if the heir was purged before it began. The root is told so once.
+    /// Returns true if the heir was purged before it began. Then the root is told once that the handoff was refused.
     fn is_handoff_lost(&self) -> bool {
         let told = self.at(0).map(|root| root.heard("handoff.refused")).sum::<usize>();
         matches!(self.order(), Some(Order::Purge)) && told == 1
@@ -206,10 +206,11 @@ impl Told {
         assert_eq!((fork.depth, fork.session.unread), (None, 0), "{:?}: {:?}", self.fault, fork.session);
     }
 
-    /// Asserts that the root has heard from all its children. Some of the other sessions are gone; the rest have ended.
+    /// Asserts that the root has heard from all its children. Some of the other sessions may be gone; the rest have
+    /// ended.
     fn check_purged(&self) {
         let fault = &self.fault;
-        // At the last writes the root may be at rest, and gone.
+        // At the last writes the root may be at rest, and may have been purged.
         if self.seen.first().is_some_and(|seen| seen.depth == Some(0)) {
             self.check_root(&[JOINED]);
         }
@@ -331,7 +332,7 @@ impl Told {
     }
 }
 
-/// The results of the calls of a session, in order.
+/// Returns the results of the calls of a session, in order.
 pub(crate) fn results(messages: &[Message]) -> Vec<(ResultStatus, String)> {
     let results = messages.iter().filter_map(|message| match message {
         Message::Tool(result) => Some((result.status, result.content.clone())),

@@ -24,10 +24,11 @@ use crate::dying::{Dying, Fault, What};
 use crate::story::{PATIENCE, patiently};
 use crate::told::results;
 
-/// The number of points at which a process is killed, unless `HOLDOVER_KILLS` sets another.
+/// The number of writes at which a process is killed, unless `HOLDOVER_KILLS` sets another number.
 const KILLS: usize = 4;
 
-/// A root that gives `count` tasks. With a race, its children answer only once all of them have been asked.
+/// A model of a root that gives `count` tasks, and of its children. With a race, the children answer only once all of
+/// them have been asked.
 struct Root {
     count: usize,
     race: Option<Race>,

@@ -80,7 +80,7 @@ fn expired(asking: Option<&PendingCall>) -> String {
     }
 }
 
-/// Looks for an unread answer in the inbox.
+/// Looks for an unread answer to this pending call in the inbox, and compares it with `word`.
 async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Option<Before>, Failure> {
     let key = &asking.key;
     let mut after = Some(InboxSeq(0));

@@ -113,8 +113,9 @@ impl Word {
     }
 }
 
-/// Gives `word` for all calls that `which` names, then continues their sessions one after the other. Returns the exit
-/// of the first session that did not complete. If all completed but an approved call was not run, returns a failure.
+/// Gives `word` for all calls that `which` names, then continues their sessions one after the other or, with `detach`,
+/// leaves them to workers. Returns the exit of the first session that did not complete. If all completed but an
+/// approved call was not run, returns a failure.
 async fn give(
     common: &Common,
     which: &[String],

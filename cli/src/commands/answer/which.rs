@@ -11,12 +11,10 @@ use crate::owed::{all_pending, reads_like_an_asking};
 /// A call of a session that will be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked {
-    /// The session to continue, as it was before the answer. It is the named session, or the root of the tree that
-    /// waits for the answer.
+    /// The session to continue, as it was before the answer: the named session, else the root of the tree that waits
+    /// for the answer, else the session of the call.
     pub(super) session: Session,
-    /// The session of the call.
     pub(super) asker: SessionKey,
-    /// The id of the call.
     pub(super) call: String,
     /// The pending call that is answered. `None` if the call has no open pending call and the command line names none.
     pub(super) pending: Option<PendingId>,
@@ -118,7 +116,7 @@ async fn is_below(front: &Front, key: &SessionKey, root: &Session) -> Result<boo
     Ok(of.is_some_and(|of| of == root.key.id.as_str()))
 }
 
-/// Returns the call of the pending call, or `None` if it belongs to another session.
+/// Returns the call to which a pending call of this session belongs, or `None` for a pending call of another session.
 fn life_and_call(id: &PendingId, session: &Session) -> Option<CallId> {
     id.parts().filter(|(life, _)| *life == session.incarnation).map(|(_, call)| call)
 }

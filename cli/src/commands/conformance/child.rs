@@ -22,7 +22,7 @@ pub(super) fn program(url: &str, place: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Writes until it is killed, if this process was started for that.
+/// Writes until it is killed, if this process was started for that. Otherwise returns `None` at once.
 pub(super) async fn serve(url: &StoreUrl) -> Option<Result<Exit, Failure>> {
     let place = std::env::var_os(PLACE)?;
     let text = place.to_string_lossy();

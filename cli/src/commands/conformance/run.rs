@@ -23,7 +23,7 @@ pub(super) struct Run<'a> {
 
 impl Run<'_> {
     /// Runs the suite on the harnesses that `make` makes, until its end or until a stop signal. After the signal,
-    /// running cases end first, unless there is a second signal.
+    /// running cases end first, unless there is a second signal. Then the result is a failure.
     pub(super) async fn on<H: StoreHarness>(
         self,
         make: impl Fn() -> H + Send + Sync + 'static,

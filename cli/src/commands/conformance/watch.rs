@@ -82,7 +82,7 @@ impl Watch {
     }
 }
 
-/// A harness that is counted as running while it lives, which is as long as its case runs.
+/// A harness that counts as running until it is dropped, at the end of its case.
 pub(super) struct Watched<H> {
     harness: H,
     watch: Arc<Watch>,

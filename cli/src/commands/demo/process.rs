@@ -41,7 +41,7 @@ impl Player {
         Self { program, folder }
     }
 
-    /// Starts a process in its own process group.
+    /// Shows a command, and starts it as a process in its own process group.
     pub(super) fn start(&self, words: &[&str], out: &Out) -> Result<Running, Failure> {
         let shown: Vec<String> =
             std::iter::once(&"holdover").chain(words).map(|word| (*word).to_owned()).collect();
@@ -118,7 +118,7 @@ impl Running {
         self.output.push('\n');
     }
 
-    /// Shows the output until `holds` returns true for it.
+    /// Shows the output until `holds` returns true for it. Fails if the process ends or `patience` is over first.
     pub(super) async fn until(
         &mut self,
         what: &str,

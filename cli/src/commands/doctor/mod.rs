@@ -26,7 +26,7 @@ use crate::print::{Out, counted, inline, shell};
 use crate::source::Maker;
 use crate::store::{IfMissing, KEYS, file_of};
 
-/// Examines a store.
+/// Examines a store, and prints the findings.
 pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failure> {
     let front = match Front::open(common, None, IfMissing::AsItIs).await {
         Ok(front) => front,
@@ -81,7 +81,7 @@ struct StuckSession {
 #[derive(Default)]
 struct Examined {
     stuck: Option<StuckSession>,
-    /// The encoding that cannot be decoded here. In that case, only the plain parts were examined.
+    /// The encoding that cannot be decoded here, if any. In that case, only the plain parts were examined.
     unread: Option<Encoding>,
 }
 
@@ -105,7 +105,7 @@ fn tell_of_closed(common: &Common, failure: &Failure) {
     }
 }
 
-/// Returns every session of the tenant.
+/// Returns the key and the status of every session of the tenant.
 async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus)>, Failure> {
     let all = SessionQuery::all(front.common.tenant.clone());
     let ask = async |page| front.store.list_sessions(&SessionQuery { page, ..all.clone() }).await;
@@ -114,7 +114,7 @@ async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus)>, Failure
     Ok(keys)
 }
 
-/// Examines a session.
+/// Examines a session. Work that was due before `patient` counts as overdue.
 async fn examine(
     front: &Front,
     key: &SessionKey,

@@ -33,7 +33,7 @@ pub(super) struct Stuck {
 pub(super) struct Case<'a> {
     /// The session as stored.
     pub(super) session: &'a Session,
-    /// The pending calls of the session, if it is suspended.
+    /// The pending calls of the session and of its children, if the session is suspended.
     pub(super) pending: &'a [PendingCall],
     /// The program that created the session and has its agent.
     pub(super) maker: &'a Maker,
@@ -73,7 +73,7 @@ const DELETE: Help = Help::of(&["sessions", "delete", SESSION]).with(&["--force"
 /// A time that is longer than the lease of any run.
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The maximum time until an alarm. An alarm that is further ahead is a mistake.
+/// The maximum time until an alarm. A later alarm is a mistake.
 const DUE_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 impl Stuck {
@@ -104,8 +104,8 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     })
 }
 
-/// Does the same as [`examine`] for a session whose state cannot be decoded here. Uses only the plain parts. Commands
-/// that continue the session cannot work here.
+/// Does the same as [`examine`] for a session whose state cannot be decoded here. Uses only the plain parts. Names no
+/// commands, because they could not continue the session here.
 pub(super) fn examine_encoded(case: &Case<'_>, encoding: Encoding) -> Option<Stuck> {
     let found = newer(case)
         .or_else(|| poisoned(case))
@@ -170,7 +170,8 @@ fn held_too_long(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "lease_too_long", detail, help: vec![FORK, DELETE] })
 }
 
-/// Checks for an alarm or a creation time so far in the future that the store's clock was wrong.
+/// Checks for signs that the store's clock was ahead: a creation or a change in the future, or an alarm that is more
+/// than `DUE_MAX` ahead.
 fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
     let Case { session, now, .. } = case;
     // While a run holds the session, its alarm is the end of the lease.
@@ -211,7 +212,7 @@ fn abandoned(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "lease_ended", detail, help: taken_up(case.maker) })
 }
 
-/// Checks for a call whose deadline has passed, but that was not ended.
+/// Checks for an unanswered call whose deadline has passed and that has not been ended.
 fn expired(case: &Case<'_>) -> Option<Stuck> {
     let late = |pending: &&PendingCall| {
         pending.answered < pending.needed && pending.deadline.is_some_and(|at| at <= case.patient)
@@ -228,7 +229,7 @@ fn expired(case: &Case<'_>) -> Option<Stuck> {
 
 /// Checks for a session that is due, but that no worker takes.
 fn overdue(case: &Case<'_>) -> Option<Stuck> {
-    // What works for a session at rest is reported by itself.
+    // An alarm only for a look does not count: the sessions at which it looks are examined themselves.
     let alarm = case.session.alarm.filter(|alarm| *alarm <= case.patient && !only_looks(case.session))?;
     let at = instant(alarm);
     let detail = format!("it is due since {at} and nobody takes it; {}", is_running(case.maker));
@@ -251,8 +252,8 @@ fn is_running(maker: &Maker) -> String {
     }
 }
 
-/// Returns the commands that let such a session continue. Sessions of other programs cannot be continued here, so the
-/// command only shows them.
+/// Returns the commands for a session that no worker takes. They let the session continue. A session of another program
+/// cannot be continued here, so the command only shows it.
 fn taken_up(maker: &Maker) -> Vec<Help> {
     match maker {
         Maker::Own => vec![WORK, RESUME],
@@ -261,7 +262,7 @@ fn taken_up(maker: &Maker) -> Vec<Help> {
     }
 }
 
-/// Checks for a waiting session that nothing will ever wake, although no answer is owed.
+/// Checks for a suspended session without an alarm and without a pending call: nothing will wake it.
 fn forgotten(case: &Case<'_>, outcome: &Option<RunOutcome>) -> Option<Stuck> {
     if case.session.alarm.is_some() || !case.pending.is_empty() {
         return None;

@@ -29,8 +29,8 @@ pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts a child in the background. Runs the child to its end here, and then the turn of the parent that this end
-/// starts.
+/// Begins a child in the background. Unless it is left to a worker, runs the child to its end here, and then the turn
+/// of the parent that this end starts.
 pub(super) async fn begin(mut front: Front, args: &Begin) -> Result<Exit, Failure> {
     let parent = front.session(&args.session).await?;
     front.can_run_with(&args.drive, &parent)?;

@@ -17,7 +17,8 @@ use crate::front::Front;
 use crate::input::text_of;
 use crate::owed::check_new_name;
 
-/// Creates a session that works on a goal, with an extract of another session, and runs it here.
+/// Creates a session that works on a goal, with an extract of another session, and runs it here or leaves it to a
+/// worker.
 pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Failure> {
     let source = front.session(&args.session).await?;
     let agent = match &args.agent {

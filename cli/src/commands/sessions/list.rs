@@ -21,7 +21,8 @@ use crate::print::{inline, instant, json, note, shell};
 /// The number of sessions whose pending calls are read in parallel.
 const ASKED_AT_ONCE: usize = 16;
 
-/// Builds the query from the command line.
+/// Builds the query from the command line. Fails if no session can match the arguments, or if the cursor is for another
+/// query.
 fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
     let mut labels = Labels::default();
     let agent = args.agent.iter().map(|name| (Labels::AGENT.to_owned(), name.clone()));
@@ -169,7 +170,7 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
     })
 }
 
-/// Returns the name of the session's agent.
+/// Returns the label of the session's agent.
 fn called(session: &SessionSummary) -> String {
     agent_label(&session.queue, &session.labels)
 }

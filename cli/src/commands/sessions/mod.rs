@@ -1,4 +1,4 @@
-//! `sessions`: shows, forks, hands over and deletes sessions.
+//! `sessions`: the commands that show and manage sessions.
 
 mod branch;
 mod check;
@@ -25,7 +25,7 @@ use crate::print;
 use crate::print::human::{self, Detail};
 use crate::store::IfMissing;
 
-/// Shows, forks, hands over or deletes sessions.
+/// Runs one of the `sessions` commands.
 pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, Failure> {
     let if_missing = match what {
         Sessions::List(_)

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::{inline, instant};
 
-/// Lists the waiting messages, in the order of their arrival.
+/// Lists the queued messages, in the order of their arrival.
 pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
     front.session(&args.session).await?;
     let queued = front.runtime.queued(&front.key(&args.session)).await?;
@@ -22,7 +22,7 @@ pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Withdraws a waiting message.
+/// Withdraws a queued message.
 pub(super) async fn withdraw(front: &Front, args: &Withdraw) -> Result<(), Failure> {
     front.session(&args.session).await?;
     front.runtime.withdraw(&front.key(&args.session), args.item).await?;
@@ -31,7 +31,7 @@ pub(super) async fn withdraw(front: &Front, args: &Withdraw) -> Result<(), Failu
     Ok(())
 }
 
-/// Replaces the text of a waiting message.
+/// Replaces the text of a queued message.
 pub(super) async fn replace(front: &Front, args: &Replace) -> Result<(), Failure> {
     front.session(&args.session).await?;
     front.runtime.replace(&front.key(&args.session), args.item, &*args.text).await?;

@@ -112,7 +112,8 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a short view of the machine, and prints it again after each change.
+/// Prints a short view of the machine, and prints it again after each change. Ends when the session rests, the reader
+/// of the output is gone, or a signal comes.
 async fn follow(front: &Front, args: &Show) -> Result<(), Failure> {
     let session = front.session(&args.session).await?;
     let mut signals = Signals::listen()?;

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::{counted, human, inline, usage};
 
-/// Shows a session with the children that its calls wait for, and with their children.
+/// Shows a session with the children that its calls wait for, its background children, and their children.
 pub(super) async fn tree(front: &Front, args: &Tree) -> Result<(), Failure> {
     let root = front.session(&args.session).await?;
     let tree = front.runtime.tree(&root.key, args.all).await?;
