@@ -31,7 +31,7 @@ pub const BREAKER_QUEUE: &str = "breaker";
 /// session that a dead writer left.
 const FORMAT: StateFormat = StateFormat(u32::MAX);
 
-/// The lease for one write. A writer that takes longer has died.
+/// The lease for one write. A writer that takes longer counts as dead.
 const LEASE: Duration = Duration::from_secs(2);
 
 /// The maximum number of attempts to write while other callers write.
@@ -43,7 +43,7 @@ const WAIT: Duration = Duration::from_millis(20);
 /// The maximum number of characters of the model's name in the label of the session.
 const LABEL_CHARS: usize = Labels::TEXT_BYTES_MAX / 4;
 
-/// The action of a change if there is no breaker.
+/// The effect of a change on a breaker that does not exist: it is made, or it is left missing.
 #[derive(Clone, Copy)]
 pub(super) enum Missing {
     Made,

@@ -47,7 +47,7 @@ impl Watcher {
         }
     }
 
-    /// Stops after the run is over. Waits for a limited time until the hooks have been told of all transitions.
+    /// Stops, because the run is over. Waits for a limited time until the hooks have been told of all transitions.
     pub(crate) async fn finish(self) {
         let Self { moves, telling } = self;
         drop(moves);

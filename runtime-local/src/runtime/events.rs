@@ -85,8 +85,8 @@ impl Shown {
         }
     }
 
-    /// Returns whether this is a row of the engine's history ([`Event::History`]). Such rows are for people who
-    /// study the engine, not for users of the agent.
+    /// Returns true if this is a row of the engine's history ([`Event::History`]). Such rows are for people who study
+    /// the engine, not for users of the agent.
     pub fn is_history(&self) -> bool {
         matches!(self, Self::Event(EventEntry { event: Event::History { .. }, .. }))
     }
