@@ -69,13 +69,13 @@ impl Approval {
         Self { arguments: Some(arguments.into()), ..self }
     }
 
-    /// Also approves later calls of this tool in this session.
+    /// Approves later calls of this tool in this session, too.
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
     }
 
-    /// Also approves later calls of this tool in this session if their arguments match.
+    /// Approves later calls of this tool in this session, too, if their arguments match.
     #[must_use]
     pub fn always_where(self, only: ArgumentPatterns) -> Self {
         Self { always: true, only, ..self }
