@@ -96,7 +96,7 @@ fn is_inexact(number: &str) -> bool {
     whole && number.parse::<u64>().is_err() && number.parse::<i64>().is_err()
 }
 
-/// Reads any JSON in which no object has a duplicate key. Of two values for a key, some parsers take the first and
+/// A reader of JSON that refuses duplicate keys in objects. Of two values for a key, some parsers take the first and
 /// others the last.
 #[derive(Clone, Copy)]
 struct Unambiguous;

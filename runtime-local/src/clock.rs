@@ -49,8 +49,8 @@ impl StoreClock {
     }
 }
 
-/// The end of a lease on our own monotonic clock. It is counted from before the request that granted the lease, so
-/// it is never later than the store's.
+/// The end of a lease on the monotonic clock of this process. It is counted from before the request that granted the
+/// lease, so it is never later than the store's.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
     ends: Arc<Mutex<Instant>>,

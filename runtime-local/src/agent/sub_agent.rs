@@ -33,8 +33,8 @@ const OUTPUT_TOKENS_MAX: u32 = 8_000;
 /// The parent's model sees a tool with the sub-agent's name. A call of the tool gives one or several tasks. Each task
 /// is done by a *child*: a session of its own with a transcript of its own. The call waits for all children, or for
 /// as many as the model asks for. Its result is the last text of each child. While the children work, the parent is
-/// suspended, just as while it waits for a person. Once an hour, a run of the parent looks whether the children still
-/// exist.
+/// suspended, just as while it waits for a person. Once an hour, a run of the parent checks whether the children
+/// still exist.
 ///
 /// A child can do no more than its parent. It has only those tools of the parent that are [named](Self::tools). Its
 /// calls pass the parent's gate and its own, and the stricter verdict applies. Its turn ends when the parent's steps,
@@ -125,8 +125,9 @@ impl SubAgent {
     /// Lets the model begin children that outlive the call (`background`). The model also gets tools to list and
     /// inspect these children, write to them, wait for them and stop them ([`ChildTool`]). When such a child ends, a
     /// message goes to the parent and begins a turn, unless the model asked for a `quiet` child. At most
-    /// [`BACKGROUND_MAX`](holdover_core::background::BACKGROUND_MAX) run at once. They end when the parent is aborted
-    /// or deleted, unless they are `detached`. If the parent is itself a child, they end with its turn.
+    /// [`BACKGROUND_MAX`](holdover_core::background::BACKGROUND_MAX) run at once. Unless they are `detached`, they
+    /// end when the parent is aborted or deleted. If the parent is itself a child, or does a task for another
+    /// program, they also end when its turn ends.
     pub fn background(mut self) -> Self {
         self.rules.background = true;
         self

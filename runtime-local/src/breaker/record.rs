@@ -19,12 +19,13 @@ use uuid::Uuid;
 
 use crate::host::{Host, draw_id};
 
-/// The tenant of the sessions that hold circuit breakers. The session `breaker CIRCUIT` holds the breaker of
-/// the model with that [circuit](holdover_core::model::Model::circuit). To close a breaker by hand, delete
-/// its session.
+/// The tenant of the sessions that hold circuit breakers. The session `breaker CIRCUIT` holds the breaker of the
+/// model with that [circuit](holdover_core::model::Model::circuit); if the circuit is too long for an id, its digest
+/// stands in its place. To close a breaker by hand, delete its session.
 pub const BREAKER_TENANT: &str = "holdover";
 
-/// The queue of the sessions that hold circuit breakers. No worker serves it.
+/// The queue of the sessions that hold circuit breakers. No worker runs them, because their format is newer than any
+/// that a worker reads.
 pub const BREAKER_QUEUE: &str = "breaker";
 
 /// A format that is newer than any that a worker reads. Otherwise, workers that serve all queues would claim a
@@ -50,7 +51,7 @@ pub(super) enum Missing {
     Left,
 }
 
-/// Computes the new breaker from the old one, while no other process can change it.
+/// A function that computes the new breaker from the old one, while no other process can change it.
 pub(super) type Change<'a> = Box<dyn FnOnce(Option<Breaker>, Timestamp) -> Option<Breaker> + Send + 'a>;
 
 /// A breaker as it is stored.

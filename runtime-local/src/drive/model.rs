@@ -142,7 +142,7 @@ fn request(
     }
 }
 
-/// Shows an answer to the observer and in deltas while it comes.
+/// A writer that shows an answer to the observer and in deltas while it comes.
 struct Teller {
     observer: Option<Arc<dyn RunObserver>>,
     of: Provisional,

@@ -127,7 +127,7 @@ impl Transcript {
     }
 }
 
-/// Reads the session of a run, for as long as its lease runs.
+/// A reader of the session of a run. It reads for as long as the lease runs.
 pub(super) struct Reading {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) fence: Fence,

@@ -16,7 +16,7 @@ const WAITING_MAX: usize = 1024;
 /// The time that a finished run waits for hooks that have not been told of all transitions.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Tells the hooks of a run's transitions, in order.
+/// A task that tells the hooks of a run's transitions, in order.
 pub(crate) struct Watcher {
     moves: Sender<Moved>,
     telling: Guarded<()>,

@@ -20,7 +20,7 @@ use crate::error::RuntimeError;
 /// The maximum time for which a claim is given back if this process cannot run the session.
 pub const GIVE_BACK_FOR: Duration = Duration::from_secs(30);
 
-/// A claim with its lease on our own clock.
+/// A claim with its lease on the clock of this process.
 #[derive(Debug)]
 pub(crate) struct Claimed {
     pub(crate) claim: Claim,

@@ -42,7 +42,8 @@ impl BeginChild {
         Self { quiet: true, ..self }
     }
 
-    /// Lets the child go on if its parent is aborted or deleted.
+    /// Lets the child go on when its parent is aborted or deleted and, if the parent is itself a child, when its turn
+    /// ends.
     #[must_use]
     pub fn detached(self) -> Self {
         Self { detached: true, ..self }
@@ -59,7 +60,7 @@ impl BeginChild {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChildEntry {
-    /// The session of the child, as it was begun.
+    /// The session in which the child was begun.
     pub session: SessionId,
     /// The name of the sub-agent, which is also the name of its tool.
     pub agent: ToolName,

@@ -98,11 +98,11 @@ pub enum Follow {
     /// Never ends.
     #[default]
     Forever,
-    /// Ends when the turn is over and the available items have been shown: no run holds the session, and it
-    /// is not suspended.
+    /// Ends when the turn is over and the available items have been shown: no run holds the session, none is due, and
+    /// it is not suspended.
     UntilRest,
-    /// Ends when no run holds the session and the available items have been shown: its turn is over, or it is
-    /// suspended.
+    /// Ends when no run holds the session, none is due, and the available items have been shown: its turn is over, or
+    /// it is suspended.
     UntilParked,
     /// Ends after the available items.
     Available,

@@ -36,9 +36,9 @@ pub struct Execute {
     pub idempotency_key: Option<ItemKey>,
     /// True if this is the first message of its session. Such a message needs no idempotency key.
     pub first: bool,
-    /// The policy for the message while a turn of the session runs or is parked. If none is set, the agent's
-    /// policy applies. If the agent has none either, the message is [refused](RuntimeError::Held) while a run
-    /// holds the session, and a parked session is taken up with the message.
+    /// The policy for the message while a turn of the session runs or is parked. If none is set, the agent's policy
+    /// applies. If the agent has none either, [`execute`](super::Runtime::execute) [refuses](RuntimeError::Held) the
+    /// message while a run holds the session, and takes a parked session up with the message.
     pub policy: Option<MessagePolicy>,
     /// The labels of a new session, by which it can be listed.
     pub labels: Labels,

@@ -73,7 +73,7 @@ pub(super) struct Branch<'a> {
 pub struct Forked {
     /// The key of the fork.
     pub key: SessionKey,
-    /// The checkpoint from which it began.
+    /// The checkpoint from which the fork began.
     pub at: CheckpointId,
     /// The status of the fork. If the checkpoint is at the end of a turn, it is the status with which that
     /// turn ended. If the checkpoint is in the middle of a turn, or if the source was aborted, the fork is

@@ -135,11 +135,11 @@ impl Driver {
     }
 }
 
-/// An error: the lease ended before the store answered.
+/// The error if the lease ended before the store answered.
 #[derive(Debug)]
 struct LeaseEnded;
 
-/// The running session, with all that its requests to children and parents need.
+/// The data of the running session that its requests to children and to receivers of its outcome need.
 struct Family {
     store: Arc<dyn StateStore>,
     fence: Fence,

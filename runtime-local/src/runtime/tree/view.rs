@@ -105,7 +105,7 @@ impl Runtime {
     /// Returns a session with the children that its calls wait for, those that run in the background, and their
     /// children. A child that handed itself over is followed by the session that took over. With `with_ended`, the
     /// children of earlier calls are included, unless they were deleted. The whole history of each session is then
-    /// read.
+    /// read. Children in other programs are not included.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
     /// [read](RuntimeError::Unreadable).
