@@ -16,9 +16,9 @@ pub const JSON_DEPTH_MAX: usize = 64;
 /// The maximum number of digits of a number that an error shows.
 const NUMBER_SHOWN_MAX: usize = 40;
 
-/// Checks whether the engine accepts this text as the arguments of a call. The text must be JSON, nested at most
-/// [`JSON_DEPTH_MAX`] deep. No object may have a duplicate key, and no whole number may need more than 64 bits. The
-/// schema of a tool is not checked. Errors are one line.
+/// Checks whether the engine accepts this text as the arguments of a call. The text must be empty or JSON, nested at
+/// most [`JSON_DEPTH_MAX`] deep. No object may have a duplicate key, and no whole number may need more than 64 bits.
+/// The schema of a tool is not checked. The error is one line.
 pub fn check_arguments(text: &str) -> Result<(), String> {
     parse_arguments(text).map(drop)
 }
@@ -90,13 +90,13 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.contains(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns whether this is a whole number that our parser would round.
+/// Returns true if this is a whole number that does not fit into 64 bits, so our parser would round it.
 fn is_inexact(number: &str) -> bool {
     let whole = number.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
     whole && number.parse::<u64>().is_err() && number.parse::<i64>().is_err()
 }
 
-/// Reads any JSON in which no object has a duplicate key. Of two values for a key, some parsers take the first and
+/// A reader of JSON that refuses duplicate keys in objects. Of two values for a key, some parsers take the first and
 /// others the last.
 #[derive(Clone, Copy)]
 struct Unambiguous;

@@ -8,12 +8,13 @@ use holdover_core::store::Receipt;
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
-/// The maximum rounding error of whole milliseconds: one where the store reads its clock, and one where this
-/// process adds to it.
+/// The maximum rounding error of whole milliseconds: one millisecond where the store reads its clock, and one where
+/// this process adds to it.
 const RESOLUTION: Duration = Duration::from_millis(2);
 
 /// The store's clock as this process knows it, from the store's last answer and the time since then. It is never
-/// ahead of the store. It is behind by at most the time that the answer took, plus less than a millisecond.
+/// ahead of the store. It is behind by at most the time that the answer took, plus the rounding error of at most two
+/// milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoreClock {
     said: Timestamp,
@@ -48,8 +49,8 @@ impl StoreClock {
     }
 }
 
-/// The end of a lease on our own monotonic clock. It is counted from before the request that granted the lease, so
-/// it is never later than the store's.
+/// The end of a lease on the monotonic clock of this process. It is counted from before the request that granted the
+/// lease, so it is never later than the store's.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
     ends: Arc<Mutex<Instant>>,

@@ -13,8 +13,8 @@ use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
 /// its error allows that.
 #[async_trait]
 pub trait Elsewhere: Send + Sync + 'static {
-    /// Returns the address to which the outcome of a task is sent, for a child of this parent. `None` means that
-    /// outcomes cannot be sent here, so the parent asks for them.
+    /// Returns the address to which `remote` sends the outcome of a task, so that it reaches `parent`. `None` means
+    /// that outcomes cannot be received here, so the parent asks for them.
     fn address(&self, remote: &Remote, parent: &Parent) -> Option<String>;
 
     /// Gives a task to an agent elsewhere. A task that was given before stays as it is.
@@ -33,7 +33,7 @@ pub trait Elsewhere: Send + Sync + 'static {
 /// The reason why a request to another program failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElsewhereError {
-    /// Set if the same request may succeed later.
+    /// True if the same request may succeed later.
     pub again: bool,
     /// The reason, in one line.
     pub detail: String,

@@ -15,7 +15,7 @@ pub(crate) struct Guarded<T> {
     detached: bool,
 }
 
-/// The task panicked with this message, or was stopped.
+/// The error of a task that panicked, with its message, or that was stopped.
 #[derive(Debug)]
 pub(crate) struct Panicked(pub(crate) String);
 

@@ -40,8 +40,8 @@ pub struct StoreOutage {
     pub lasts: Duration,
 }
 
-/// Observes runs in this process: the model's text before it is durable, so that a person can read along, and the
-/// ends of runs. Methods must return quickly, because the run waits for them.
+/// Observes runs in this process: the model's output before it is durable, so that a person can read along, tool
+/// calls, outages of the store, and the ends of runs. Methods must return quickly, because the run waits for them.
 pub trait RunObserver: Send + Sync + 'static {
     /// Called when a model call begins.
     fn on_model_call(&self, _of: &Provisional) {}
@@ -55,7 +55,7 @@ pub trait RunObserver: Send + Sync + 'static {
     /// Called when the model begins to ask for a tool.
     fn on_call_started(&self, _of: &Provisional, _tool: &str) {}
 
-    /// Called when a model call was answered.
+    /// Called when a model call was answered, with its usage.
     fn on_model_answered(&self, _of: &Provisional, _used: TokenUsage) {}
 
     /// Called when a tool call was sent.

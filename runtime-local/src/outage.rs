@@ -123,7 +123,7 @@ impl Drop for Waiting {
     }
 }
 
-/// The patience of a run: it waits for its store as long as its lease runs. The wait is reported.
+/// The terms on which a run waits for its store: until its lease ends. Each wait is reported.
 #[derive(Clone)]
 pub(crate) struct Patience {
     pub(crate) lease: Lease,

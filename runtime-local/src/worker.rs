@@ -50,7 +50,8 @@ pub struct WorkerOptions {
     /// The tenant whose sessions are served. `None` stands for all tenants.
     pub tenant: Option<TenantId>,
     /// The point up to which runs go on after a shutdown was requested. They then leave their sessions due at once,
-    /// and other workers go on with them. With `Calls`, nothing more starts, and calls that are in flight are awaited.
+    /// and other workers go on with them. With [`Drain::Calls`], the default, nothing more starts, and calls that are
+    /// in flight are awaited.
     pub drain: Drain,
     /// The maximum time for the runs to leave. Runs that are still open after it are dropped. Other workers take
     /// their sessions over once the leases have ended. An at-most-once call that was in flight is then in doubt.
@@ -265,9 +266,9 @@ impl Aside {
     }
 }
 
-/// Returns some time after the shutdown. Until then, the worker waits for the answer to its last claim request, and
-/// gives the claims back. If it dropped the claims, their sessions would stay untouched until the leases have
-/// ended. The worker does not wait longer for a store that is silent.
+/// Returns [`LAST_ANSWER`] after the shutdown was requested. Until then, the worker waits for the answer to its last
+/// claim request, and gives the claims back. If it dropped the claims, their sessions would stay untouched until the
+/// leases have ended. The worker does not wait longer for a store that is silent.
 async fn last_answer_is_late(shutdown: &CancellationToken) {
     shutdown.cancelled().await;
     sleep(LAST_ANSWER).await;

@@ -1,11 +1,11 @@
-//! Checks the numbers of an agent. Refuses a number with which nothing would happen, and a limit that could never
-//! be reached.
+//! Checks the settings of an agent. Refuses zeros with which nothing would happen, limits that could never be
+//! reached, and a stop condition that every text meets.
 
 use holdover_core::agent::{AgentSpec, COUNTED_MAX, StopCondition};
 
 use crate::error::AgentError;
 
-/// Refuses the first number that is out of its bounds.
+/// Returns an error for the first setting that is out of its bounds.
 pub(super) fn check(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
     let refused = zero(spec).or_else(|| unreachable(spec)).or_else(|| spec.breaker.as_ref()?.fault());
     match refused {

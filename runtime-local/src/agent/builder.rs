@@ -131,8 +131,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a sub-agent. The model may give it tasks, and each task is done in a session of its own. See
-    /// [`SubAgent`].
+    /// Adds a sub-agent, to which the model may give tasks or, if the sub-agent [takes over](SubAgent::takes_over),
+    /// hand over its session. See [`SubAgent`].
     pub fn sub_agent(mut self, sub_agent: SubAgent) -> Self {
         self.sub_agents.push(sub_agent);
         self
@@ -190,7 +190,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets what happens when a person denies a call and says nothing more.
+    /// Sets what happens when a person denies a call without a reason.
     pub fn on_denial(mut self, on_denial: OnDenial) -> Self {
         self.spec.on_denial = on_denial;
         self
@@ -215,7 +215,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets what happens when a transcript grows beyond what the model can read.
+    /// Sets how a long transcript is shortened for the model.
     pub fn compaction(mut self, compaction: Compaction) -> Self {
         self.spec.compaction = compaction;
         self
@@ -228,13 +228,15 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the summariser that shortens old results before they are cleared. By default, the agent's model
-    /// does this. Implies [`Compaction::summarise_results`].
+    /// Sets the summariser that shortens old results before they are cleared, and turns
+    /// [`Compaction::summarise_results`] on. If that setting is on and no summariser is set, the agent's model
+    /// shortens them.
     pub fn result_summariser(self, summariser: impl ResultSummariser) -> Self {
         self.shared_result_summariser(Arc::new(summariser))
     }
 
-    /// Like `result_summariser`, with a summariser that may be shared with other agents.
+    /// Does the same as [`result_summariser`](Self::result_summariser), with a summariser that may be shared with
+    /// other agents.
     pub fn shared_result_summariser(mut self, summariser: Arc<dyn ResultSummariser>) -> Self {
         self.summariser = Some(summariser);
         self
@@ -253,7 +255,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets when the agent's intents are made durable.
+    /// Sets when the agent's runs wait for their commits.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.spec.durability = durability;
         self

@@ -1,5 +1,5 @@
-//! The tools with which a model manages its background children. The run of the session performs these calls
-//! itself, because they need to know the session.
+//! The tools with which a model manages its background children. The run of the session performs these calls itself,
+//! because they need the state of the session.
 
 use async_trait::async_trait;
 use holdover_core::background::ChildTool;
@@ -9,10 +9,10 @@ use holdover_core::tool::{
 };
 use serde_json::{Value, json};
 
-/// The resource that calls about background children touch.
+/// The resource that calls about background children touch, except those that wait for them.
 const CHILDREN: &str = "holdover:children";
 
-/// Returns the spec of one of the tools.
+/// Returns the spec of this tool.
 pub(crate) fn spec(tool: ChildTool) -> Result<ToolSpec, InvalidId> {
     let id = json!({ "type": "string", "description": "The id of the child." });
     let (description, properties, required): (_, Value, &[&str]) = match tool {
@@ -72,7 +72,7 @@ pub(crate) fn spec(tool: ChildTool) -> Result<ToolSpec, InvalidId> {
     })
 }
 
-/// Returns the resources that a call of one of the tools touches.
+/// Returns the resources that a call of this tool touches.
 pub(crate) fn profile(tool: ChildTool) -> ResourceProfile {
     match tool {
         ChildTool::List | ChildTool::Status => ResourceProfile::key(CHILDREN, Access::Read),
@@ -81,7 +81,7 @@ pub(crate) fn profile(tool: ChildTool) -> ResourceProfile {
     }
 }
 
-/// One of the tools, as the gate and the model see it. The run performs its calls.
+/// A tool for background children, as the gate and the model see it. The run performs its calls.
 pub(super) struct OfChildren {
     tool: ChildTool,
     spec: ToolSpec,

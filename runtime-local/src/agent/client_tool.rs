@@ -13,8 +13,8 @@ pub struct ClientTool {
 }
 
 impl ClientTool {
-    /// Creates a tool with this spec. A client runs it, whatever the spec says. By default, its calls conflict with
-    /// nothing.
+    /// Creates a tool with this spec. A client runs it, whatever [`runs_on`](ToolSpec::runs_on) says. By default, its
+    /// calls conflict with nothing.
     pub fn new(spec: ToolSpec) -> Self {
         let spec = ToolSpec { runs_on: RunsOn::Client, ..spec };
         Self { spec, profile: ResourceProfile::Keys(Vec::new()) }

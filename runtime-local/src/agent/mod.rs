@@ -1,4 +1,4 @@
-//! An agent with its code: instructions, model, tools, gate.
+//! An agent: its spec and its code, such as the model, the tools and the gate.
 
 mod bounds;
 mod builder;
@@ -90,17 +90,18 @@ impl Agent {
         AgentBuilder::new(name.into())
     }
 
-    /// Returns the sub-agent with this name.
+    /// Returns the sub-agent with this name. Returns `None` if there is none, or if it belongs to another program.
     pub fn sub_agent(&self, name: &ToolName) -> Option<&Arc<Self>> {
         self.sub_agents.get(name)
     }
 
-    /// Returns all sub-agents, in the order of their names.
+    /// Returns all sub-agents of this program, in the order of their names.
     pub fn sub_agents(&self) -> impl Iterator<Item = &Arc<Self>> {
         self.sub_agents.values()
     }
 
-    /// Adds the labels of the agent's name and version. Labels that are set already are kept.
+    /// Adds the labels of the agent's name and version, as far as there is room. Labels that are set already are
+    /// kept. If the label of an agent's name is set, no version is added.
     pub(crate) fn labelled(&self, labels: Labels) -> Labels {
         let mut own = vec![(Labels::AGENT, self.spec.name.as_str())];
         if !labels.0.contains_key(Labels::AGENT) {
@@ -148,8 +149,8 @@ impl Agent {
         self.tools.get(name)
     }
 
-    /// Returns the validator for the arguments of `tool` if that is the tool whose arguments are the value of a
-    /// turn.
+    /// Returns the validator for the arguments of `tool` if `tool` is the output tool, whose arguments are the value
+    /// of a turn.
     pub(crate) fn output(&self, tool: &ToolName) -> Option<&Arc<Validator>> {
         self.output.as_ref().filter(|_| self.spec.is_output(tool.as_str()))
     }
@@ -167,7 +168,8 @@ impl Agent {
         &self.hooks
     }
 
-    /// Returns the model with this number in `mode`: 0 is the mode's own model, if it has one.
+    /// Returns the model with this number in `mode`: 0 is the mode's own model or, if it has none, the agent's own.
+    /// Other numbers stand for the fallbacks.
     pub(crate) fn model_in(&self, mode: Mode, number: u32) -> &Arc<dyn Model> {
         self.models.get(&mode).filter(|_| number == 0).unwrap_or_else(|| self.model(number))
     }

@@ -30,7 +30,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the model of a mode, with its own prices.
+    /// Sets the model that the agent uses in `mode`, with its own prices. See [`model_in`](Self::model_in).
     pub fn priced_model_in(mut self, mode: Mode, model: Arc<dyn Model>, prices: Prices) -> Self {
         self = self.model_in(mode, model);
         self.spec.mode_prices.insert(mode, prices);

@@ -14,8 +14,8 @@ use super::AgentBuilder;
 use crate::error::AgentError;
 
 impl AgentBuilder {
-    /// Requires every turn to return a value of this type: see [`output_schema`](Self::output_schema). If the
-    /// type is not a struct, the agent cannot be built.
+    /// Requires every turn to return a value of this type: see [`output_schema`](Self::output_schema). The schema of
+    /// the type must be that of an object, as for a struct; otherwise, the agent cannot be built.
     ///
     /// [`RunHandle::output`](crate::RunHandle::output) returns the value.
     pub fn output<T: JsonSchema>(self) -> Self {
@@ -26,10 +26,10 @@ impl AgentBuilder {
         self.output_schema(Value::from(settings.into_generator().into_root_schema_for::<T>()))
     }
 
-    /// Requires every turn to return a value that fits this JSON Schema, which must have `"type": "object"`.
-    /// The model gets an additional tool, called `finish`. A call of it with valid arguments ends the turn,
-    /// and the arguments are the value. If the model answers with an invalid value, or with text only, it is
-    /// corrected twice. After that, the turn ends with the error `model.no_output`.
+    /// Requires every turn to return a value that fits this JSON Schema, which must have `"type": "object"`. The
+    /// model gets an additional tool, called `finish`. A call of it with valid arguments ends the turn, and the
+    /// arguments are the value. If the model answers with an invalid value, or with text only, it is corrected, at
+    /// most twice in a turn. After that, the turn ends with the error `model.no_output`.
     ///
     /// The gate is not asked about this call, because it has no effect.
     pub fn output_schema(mut self, schema: Value) -> Self {

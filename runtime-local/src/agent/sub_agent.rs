@@ -1,4 +1,4 @@
-//! Sub-agents: agents to which another agent's model may give tasks, each in a session of its own.
+//! Sub-agents: agents to which another agent's model may give tasks or hand over its session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,15 +30,19 @@ const OUTPUT_TOKENS_MAX: u32 = 8_000;
 
 /// An agent to which another agent's model may give tasks.
 ///
-/// The parent's model sees a tool with the sub-agent's name. A call of the tool gives one or several tasks. Each
-/// task is done by a *child*: a session of its own with a transcript of its own. The call waits for all children,
-/// or for as many as the model asks for. Its result is the last text of each child. While the children work, the
-/// parent is suspended and nothing of it runs, just as while it waits for a person.
+/// The parent's model sees a tool with the sub-agent's name. A call of the tool gives one or several tasks. Each task
+/// is done by a *child*: a session of its own with a transcript of its own. The call waits for all children, or for
+/// as many as the model asks for. Its result is the last text of each child. While the children work, the parent is
+/// suspended, just as while it waits for a person. Once an hour, a run of the parent checks whether the children
+/// still exist.
 ///
-/// A child can do no more than its parent. It has only those tools of the parent that are
-/// [named](Self::tools). Its calls pass the parent's gate and its own, and the stricter verdict applies. Its
-/// turn ends when the parent's steps, tokens or money are used up, or when the deadline has passed.
-/// Sub-agents of sub-agents are at most [`SUB_AGENT_DEPTH_MAX`] deep.
+/// A child can do no more than its parent. It has only those tools of the parent that are [named](Self::tools). Its
+/// calls pass the parent's gate and its own, and the stricter verdict applies. Its turn ends when the parent's steps,
+/// tokens or money are used up, or when the deadline of the call has passed. Sub-agents of sub-agents are at most
+/// [`SUB_AGENT_DEPTH_MAX`] deep.
+///
+/// Children may also work in the [background](Self::background). A sub-agent may also [take over](Self::takes_over)
+/// the session, or be an agent of [another program](Self::elsewhere).
 #[must_use]
 pub struct SubAgent {
     name: String,
@@ -118,11 +122,12 @@ impl SubAgent {
         self
     }
 
-    /// Lets the model begin children that outlive the call (`background`). The model also gets tools to list these
-    /// children, write to them, wait for them and stop them ([`ChildTool`]). When such a child ends, a message goes
-    /// to the parent and begins a turn, unless the model asked for a `quiet` child. At most
-    /// [`BACKGROUND_MAX`](holdover_core::background::BACKGROUND_MAX) run at once. They end when the parent is
-    /// aborted or deleted, unless they are `detached`. If the parent is itself a child, they end with its turn.
+    /// Lets the model begin children that outlive the call (`background`). The model also gets tools to list and
+    /// inspect these children, write to them, wait for them and stop them ([`ChildTool`]). When such a child ends, a
+    /// message goes to the parent and begins a turn, unless the model asked for a `quiet` child. At most
+    /// [`BACKGROUND_MAX`](holdover_core::background::BACKGROUND_MAX) run at once. Unless they are `detached`, they
+    /// end when the parent is aborted or deleted. If the parent is itself a child, or does a task for another
+    /// program, they also end when its turn ends.
     pub fn background(mut self) -> Self {
         self.rules.background = true;
         self
@@ -139,10 +144,10 @@ impl SubAgent {
     }
 
     /// Makes this an agent of another program, which receives the tasks over the
-    /// [wire](crate::RuntimeOptions::elsewhere). The parent waits for the outcomes as it does for other children,
-    /// and passes a stop on. The other program defines the agent, so it has no instructions, model, tools, gate,
-    /// limits or sub-agents here. Each task carries a share of the parent's steps, tokens, money and time, and the
-    /// usage that the other program reports is counted.
+    /// [wire](crate::RuntimeOptions::elsewhere). The parent waits for the outcomes as it does for other children, and
+    /// passes a stop on. The other program defines the agent, so it has no instructions, model, tools, gate, limits
+    /// or sub-agents here. It can neither work in the background nor take over. Each task carries a share of the
+    /// parent's steps, tokens, money and time, and the usage that the other program reports is counted.
     pub fn elsewhere(mut self, remote: Remote) -> Self {
         self.rules.remote = Some(Box::new(remote));
         self
@@ -193,7 +198,8 @@ impl SubAgent {
 }
 
 impl SubAgent {
-    /// Returns the first setting that an agent elsewhere cannot have.
+    /// Returns the first setting of an agent elsewhere that is invalid, or that only agents of this program can have,
+    /// and the reason.
     fn fault_elsewhere(&self) -> Option<(&'static str, String)> {
         let remote = self.rules.remote.as_ref()?;
         if let Some(fault) = remote.fault() {
@@ -216,7 +222,7 @@ impl SubAgent {
 }
 
 impl AgentBuilder {
-    /// Builds the sub-agents, and adds the tools with which the model gives them tasks.
+    /// Builds the sub-agents, and adds the tools with which the model uses them.
     pub(super) fn build_sub_agents(
         &mut self,
         depth: u32,
@@ -245,8 +251,9 @@ impl AgentBuilder {
         Ok(built)
     }
 
-    /// Restricts a sub-agent to what this agent can do: it gets only the named tools, behind the stricter of
-    /// both gates. Settings that the sub-agent does not have are taken from this agent.
+    /// Restricts a sub-agent to what this agent can do: of this agent's tools it gets only the named ones, and the
+    /// stricter of both gates decides. It has this agent's version, durability and provisioners. If it has no model
+    /// of its own, it also has this agent's models, with their prices, retries and breaker.
     fn bound(&self, mut child: Self, name: &ToolName, tools: &[ToolName]) -> Result<Self, AgentError> {
         child.spec.name = format!("{}>{name}", self.spec.name);
         child.version.clone_from(&self.version);
@@ -355,8 +362,8 @@ fn parameters(rules: &ChildRules) -> Value {
     parameters
 }
 
-/// The tool with which a model gives tasks to a sub-agent. The engine begins the children; it never calls the
-/// tool.
+/// The tool with which a model gives tasks to a sub-agent, or hands over its session. The engine carries out the
+/// calls itself; it never calls the tool.
 struct SubAgentTool(ToolSpec);
 
 #[async_trait]

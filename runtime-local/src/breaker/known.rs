@@ -39,7 +39,7 @@ pub(crate) struct Breakers {
     known: Mutex<HashMap<String, Shared>>,
 }
 
-/// The last known state of one breaker. The task that holds the lock reads or writes the breaker for this process.
+/// The last known state of one breaker. The task that holds its lock reads or writes the breaker for this process.
 #[derive(Default)]
 struct Known {
     read: Option<ReadAt>,
@@ -81,7 +81,8 @@ impl Known {
         }
     }
 
-    /// Takes the result of a read or a write. If the store failed, nothing is known of the model.
+    /// Takes the result of a read or a write. After an error, no record is known, so calls of the model are let
+    /// through.
     fn hear(&mut self, asked: ReadAt, heard: Result<Option<Record>, String>, model: &str) {
         let record = heard.unwrap_or_else(|why| {
             tracing::warn!(%why, "the breaker of {model} is not known");
@@ -154,7 +155,7 @@ impl Breakers {
         known.change(host, model, Missing::Left, Box::new(renew)).await;
     }
 
-    /// Returns whether a call of the model would be let through without being the probe.
+    /// Returns true if a call of the model would be let through now, and not as the probe.
     pub(super) async fn is_free(&self, host: &Host, rules: &BreakerRules, model: &str) -> bool {
         let shared = self.of(model);
         let mut known = shared.lock().await;
@@ -162,7 +163,8 @@ impl Breakers {
         known.breaker().is_none_or(|breaker| breaker.pass(host.now()) == Pass::Free)
     }
 
-    /// Counts a call that failed because of its provider.
+    /// Counts a call that failed because of its provider. Does nothing if the breaker is known to be open, unless the
+    /// call is the probe.
     pub(super) async fn failed(
         &self,
         host: &Host,

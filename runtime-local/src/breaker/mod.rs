@@ -22,8 +22,7 @@ use crate::host::Host;
 
 impl Breakers {
     /// Runs `asking`, which asks `model`, behind the breaker that the agent sets, and returns its result. While the
-    /// model is held, `asking` does not begin. The breaker learns the result even if no caller waits for it any
-    /// more. If `asking` is dropped, the breaker learns nothing.
+    /// model is held, `asking` does not begin. If the returned future is dropped, the breaker learns nothing.
     pub(crate) async fn behind(
         &self,
         host: &Host,
@@ -77,8 +76,8 @@ impl Breakers {
         }
     }
 
-    /// Returns whether the agent's breaker would let a call of `model` through without a probe. Without a breaker,
-    /// it would.
+    /// Returns true if the agent has no breaker, or if the breaker would let a call of `model` through that is not
+    /// the probe.
     pub(crate) async fn lets_through(&self, host: &Host, agent: &Agent, model: &dyn Model) -> bool {
         match &agent.spec().breaker {
             Some(rules) => self.is_free(host, rules, model.circuit()).await,

@@ -19,19 +19,20 @@ use uuid::Uuid;
 
 use crate::host::{Host, draw_id};
 
-/// The tenant of the sessions that hold circuit breakers. The session `breaker CIRCUIT` holds the breaker of
-/// the model with that [circuit](holdover_core::model::Model::circuit). To close a breaker by hand, delete
-/// its session.
+/// The tenant of the sessions that hold circuit breakers. The session `breaker CIRCUIT` holds the breaker of the
+/// model with that [circuit](holdover_core::model::Model::circuit); if the circuit is too long for an id, its digest
+/// stands in its place. To close a breaker by hand, delete its session.
 pub const BREAKER_TENANT: &str = "holdover";
 
-/// The queue of the sessions that hold circuit breakers. No worker serves it.
+/// The queue of the sessions that hold circuit breakers. No worker runs them, because their format is newer than any
+/// that a worker reads.
 pub const BREAKER_QUEUE: &str = "breaker";
 
 /// A format that is newer than any that a worker reads. Otherwise, workers that serve all queues would claim a
 /// session that a dead writer left.
 const FORMAT: StateFormat = StateFormat(u32::MAX);
 
-/// The lease for one write. A writer that takes longer has died.
+/// The lease for one write. A writer that takes longer counts as dead.
 const LEASE: Duration = Duration::from_secs(2);
 
 /// The maximum number of attempts to write while other callers write.
@@ -43,14 +44,14 @@ const WAIT: Duration = Duration::from_millis(20);
 /// The maximum number of characters of the model's name in the label of the session.
 const LABEL_CHARS: usize = Labels::TEXT_BYTES_MAX / 4;
 
-/// The action of a change if there is no breaker.
+/// The effect of a change on a breaker that does not exist: it is made, or it is left missing.
 #[derive(Clone, Copy)]
 pub(super) enum Missing {
     Made,
     Left,
 }
 
-/// Computes the new breaker from the old one, while no other process can change it.
+/// A function that computes the new breaker from the old one, while no other process can change it.
 pub(super) type Change<'a> = Box<dyn FnOnce(Option<Breaker>, Timestamp) -> Option<Breaker> + Send + 'a>;
 
 /// A breaker as it is stored.

@@ -57,8 +57,8 @@ impl Calls {
 }
 
 impl Driver {
-    /// Sends calls. Each call checks the lease itself, for the last time just before its effect. A call that comes
-    /// too late comes back and waits for the renewal of the lease.
+    /// Sends calls. Each call checks the lease itself, for the last time just before its effect. If the lease has
+    /// ended by then, the call comes back unsent and waits for the renewal of the lease.
     pub(super) fn run_calls(&mut self, calls: Vec<CallOut>, stream: u32) {
         self.calls.stream = stream;
         for call in calls {
@@ -172,7 +172,7 @@ impl Driver {
         });
     }
 
-    /// Returns the delta that is shown of a call that stays in flight, or `None` if no deltas are shown.
+    /// Returns the writer of the delta that shows a call in flight, or `None` if no deltas are written.
     fn running(&self, call: &CallOut) -> Option<Running> {
         let after = self.cx.host.options().delta_interval?;
         let message = self.steps.machine().state.batch().map(|batch| batch.message).unwrap_or_default();

@@ -13,16 +13,17 @@ pub(super) struct Came(Arc<Mutex<Inner>>);
 struct Inner {
     /// The text, or `None` if it is not kept when the call is stopped.
     said: Option<String>,
-    /// Set once the model was asked.
+    /// True once the model was asked.
     asked: bool,
-    /// Set once an answer has begun.
+    /// True once an answer has begun.
     begun: bool,
     counted: TokenUsage,
-    /// Set once the answer is complete.
+    /// True once the answer is complete.
     whole: bool,
     /// Bytes of text and reasoning.
     shown: usize,
-    /// Bytes of arguments, counted piece by piece and by finished calls. Not every adapter reports both.
+    /// Bytes of arguments, counted piece by piece. `written` has those of finished calls. Not every adapter reports
+    /// both.
     wrote: usize,
     written: usize,
 }

@@ -1,4 +1,4 @@
-//! The parts of the runtime that a run needs.
+//! The context of a run, and the place where runs report their children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

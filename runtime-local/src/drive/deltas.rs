@@ -1,4 +1,5 @@
-//! Writes the model's text to the store in batches, as it comes. The run does not wait for these writes.
+//! Writes the parts of a model's answer to the store in batches, as they come. The run does not wait for these
+//! writes.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub(super) enum Heard {
     Lost,
 }
 
-/// Waits until the store has the messages that the model was shown. Until then, no delta of the new answer is
+/// A wait until the store has the messages that the model was shown. Before that, no delta of the new answer is
 /// written, because it would void the deltas of the previous message, which is still on its way.
 pub(super) struct Written {
     message: MessageSeq,

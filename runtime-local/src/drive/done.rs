@@ -26,11 +26,11 @@ pub(super) enum Done {
     Written {
         /// The instant before the first request.
         asked: Instant,
-        /// Set if the request was repeated, so that the answer may be an old one.
+        /// True if the request was repeated, so that the answer may be an old one.
         repeated: bool,
         /// The receipt, if the write was accepted.
         receipt: Option<Receipt>,
-        /// Set if the write was to release the session.
+        /// True if the write was to release the session.
         releases: bool,
         /// The reply for core.
         reply: Reply,
@@ -53,7 +53,7 @@ pub(super) enum Done {
     },
     /// A look at the store came back.
     Looked {
-        /// Set if something has come for the session, or if that is not known.
+        /// True if something has come for the session, or if that is not known.
         changed: bool,
     },
     /// A call was not sent, because the lease had ended or no call is sent any more.

@@ -25,7 +25,7 @@ pub(super) struct Early {
     begun: HashMap<CallId, Begun>,
     /// The calls that are in flight, including those that are being stopped or cleaned up.
     out: FuturesUnordered<BoxFuture<'static, u64>>,
-    /// The numbers of the calls that are in flight, each with whether the call was dropped.
+    /// The numbers of the calls that are in flight. The value is true if the call was dropped.
     left: watch::Sender<BTreeMap<u64, bool>>,
     /// The number of the newest call.
     newest: u64,
@@ -78,7 +78,8 @@ impl Early {
         self.begun.insert(call.id.clone(), Begun { number, call, stop, brings: told });
     }
 
-    /// Returns the early call, if it was begun exactly as `call` says. A call that was begun otherwise is stopped.
+    /// Returns the early call if it was begun exactly as `call` says. An early call with the same id but other data
+    /// is stopped.
     pub(super) fn take(&mut self, call: &CallOut) -> Option<Begun> {
         match self.begun.remove(&call.id) {
             Some(begun) if begun.call == *call => Some(begun),

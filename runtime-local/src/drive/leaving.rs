@@ -18,12 +18,12 @@ pub(crate) struct Leaving {
 }
 
 impl Leaving {
-    /// Tells the run to leave once `told` is cancelled.
+    /// Creates the sources for a run that leaves once `told` is cancelled. `drain` says how far it still goes.
     pub(crate) fn when(told: CancellationToken, drain: Drain) -> Self {
         Self { by_worker: Some((told, drain)), by_runtime: None }
     }
 
-    /// Never tells the run to leave.
+    /// Creates sources that never tell the run to leave, unless the orders of the runtime are added.
     pub(crate) fn never() -> Self {
         Self::default()
     }
@@ -35,7 +35,7 @@ impl Leaving {
         Self { by_runtime: Some(told), ..self }
     }
 
-    /// Returns whether the run was already told to leave.
+    /// Returns true if the run was already told to leave.
     pub(crate) fn is_told(&self) -> bool {
         self.by_worker.as_ref().is_some_and(|(told, _)| told.is_cancelled())
             || self.by_runtime.as_ref().is_some_and(|told| told.borrow().is_some())

@@ -69,7 +69,7 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// Returns whether the plan begins or continues a turn. Another run can do that instead.
+    /// Returns true if the plan begins or continues a turn. Another run can do that instead.
     fn can_be_left(&self) -> bool {
         match self {
             Self::Run(_) | Self::Resume(_) => true,
@@ -78,8 +78,8 @@ impl Plan {
     }
 }
 
-/// Drives a claimed session until its run exits, or until its runtime drops it. The run counts as open from this
-/// call on.
+/// Drives a claimed session until its run exits, or until its runtime drops it. The run counts as open from this call
+/// on. If the run was told to leave already and another run can follow the plan, gives the claim back.
 pub(crate) fn run(
     cx: RunContext,
     claimed: Claimed,
@@ -176,7 +176,8 @@ async fn one_run(
     Ok(outcome)
 }
 
-/// Begins a run. Fails if this process cannot decode the session, because its data would be written unencoded.
+/// Begins a run. Fails if the state of the session cannot be read, or if this process cannot decode the session,
+/// because its data would be written unencoded.
 fn start(
     claim: Claim,
     plan: Plan,
@@ -243,7 +244,7 @@ impl Driver {
         self.cx.host.options().observer.as_deref()
     }
 
-    /// Returns how long the run waits for the store.
+    /// Returns the terms on which the run waits for the store.
     fn patience(&self) -> Patience {
         Patience { lease: self.lease.clone(), outages: self.outages.clone() }
     }
@@ -270,7 +271,8 @@ impl Driver {
         }
     }
 
-    /// Waits for the first of these: a finished action, the instant, the next renewal, a hint.
+    /// Waits for the first event and handles it: an order to leave, a finished action or early call, news of a model
+    /// call, the next renewal or look, the instant `until`, or a hint.
     async fn wait(&mut self, until: Option<Timestamp>) {
         let instant = until.map(|until| self.clock.instant(until));
         let (renew_at, look_at) = (self.renewal.due(), self.renewal.look_due());
@@ -304,7 +306,7 @@ impl Driver {
         }
     }
 
-    /// Runs a future until it is done or the run is over.
+    /// Runs a future until it is done, until the returned handle aborts it, or until the run is over.
     fn send(&mut self, future: impl Future<Output = Done> + Send + 'static) -> AbortHandle {
         let (handle, registration) = AbortHandle::new_pair();
         self.out.push(Abortable::new(Box::pin(future), registration));

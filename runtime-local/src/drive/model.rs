@@ -54,7 +54,8 @@ impl Driver {
         let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
         let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, shown, call.stream, every);
         let calls = agent.spec().early_reads.then(|| Calls { of: id, run: self.hears.clone() });
-        // A hook that could refuse the answer has not seen it, so no text is kept.
+        // If a hook could refuse the answer, no text of an unfinished answer is kept, because the hook has not seen
+        // it.
         let came = Came::new(!agent.hooks().withholds_answers());
         let told = came.clone();
         let handle = self.send(async move {
@@ -141,7 +142,7 @@ fn request(
     }
 }
 
-/// Shows an answer to the observer and in deltas while it comes.
+/// A writer that shows an answer to the observer and in deltas while it comes.
 struct Teller {
     observer: Option<Arc<dyn RunObserver>>,
     of: Provisional,
@@ -151,7 +152,7 @@ struct Teller {
     calls: Option<Calls>,
 }
 
-/// Tells the run which calls of the answer are complete.
+/// The channel that tells the run which calls of the answer are complete.
 struct Calls {
     of: ActionId,
     run: UnboundedSender<Heard>,
@@ -206,9 +207,9 @@ pub(super) async fn apart(
 /// The time limits of one model call.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Between two events, and before the first of them.
+    /// The maximum time between two events, and before the first event.
     silence: Duration,
-    /// For the whole call.
+    /// The maximum time of the whole call.
     whole: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! Handles a run that panics, in the program's observer or in the engine itself. Tools, models, gates and
-//! provisioners run in tasks of their own, and their panics count as failed answers.
+//! Handles a run that panics, in the program's observer or in the engine itself. Tools, models, gates, hooks,
+//! summarisers and provisioners run in tasks of their own, and their panics count as failed answers.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -43,9 +43,9 @@ impl AfterPanic {
         Self { cx: cx.clone(), key, run, agent }
     }
 
-    /// Ends the turn with `engine.panicked`. This fails if the lease has ended, or if the ending panics, too.
-    /// Another run then takes the session over once the lease has ended; after the fifth time, the session is given
-    /// up.
+    /// Ends the turn with `engine.panicked`. This fails if the lease has ended, or if the ending panics, too. Another
+    /// run then takes the session over once the lease has ended. After five lost runs in a row without a commit, the
+    /// turn ends with the error `engine.poisoned`.
     pub(super) async fn end(self, words: String) -> Result<RunOutcome, RuntimeError> {
         tracing::error!(session = %self.key, panic = words, "a run panicked");
         let panicked = || RuntimeError::Panicked { key: self.key.clone(), detail: words.clone() };

@@ -126,7 +126,7 @@ impl Sending {
                     return Some(Err(why));
                 }
             }
-            // The last check of our own clock before the effect.
+            // The last check of the lease before the effect.
             if !may_act(&lease, &closed) {
                 return None;
             }

@@ -17,7 +17,7 @@ use crate::hint::Hint;
 use crate::host::Backoff;
 use crate::outage::Waiting;
 
-/// The maximum time between two renewals while anything is in flight.
+/// The maximum time between two renewals.
 const RENEW_MAX: Duration = Duration::from_secs(5);
 
 /// A hint that comes this soon after a write of this run most likely reports that write, so it brings nothing new.
@@ -32,7 +32,7 @@ struct Look {
     at: Instant,
 }
 
-/// The instant of the next renewal, and the last news.
+/// The times of the next renewal and the next look, and the last news.
 pub(super) struct Renewal {
     every: Duration,
     next: Instant,
@@ -41,7 +41,7 @@ pub(super) struct Renewal {
     look: Option<Look>,
     last_write: Option<Instant>,
     news: Option<(holdover_core::ids::InboxSeq, bool)>,
-    /// Slows down hints that brought nothing.
+    /// The delay before a look, which grows while hints bring nothing.
     quiet: Backoff,
     hint: Option<Hint>,
     /// The renewal that failed and is tried again.

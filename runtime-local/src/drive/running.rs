@@ -21,8 +21,8 @@ const UNKNOWN: u64 = 1 << 40;
 #[derive(Debug, Default, Clone)]
 pub(super) struct Places(Arc<Mutex<(u32, u64)>>);
 
-/// Shows readers that a call is running, once it has been out for some time. If the write fails, only this delta is
-/// lost.
+/// The writer of the delta that shows readers a running call. It writes once the call has been out for the time
+/// `after`. If the write fails, only this delta is lost.
 pub(super) struct Running {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) fence: Fence,

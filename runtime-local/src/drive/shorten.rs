@@ -79,7 +79,7 @@ impl Driver {
     }
 }
 
-/// The reason why there is no summary, and the usage that the model still had.
+/// The reason why there is no summary, and the usage of the model call, if the model was asked.
 struct InVain {
     why: String,
     used: Option<PartialUse>,
@@ -90,7 +90,7 @@ impl InVain {
         Self { why: why.to_string(), used: None }
     }
 
-    /// A model whose answer is no longer awaited has still read the request.
+    /// Creates the reason for a summary that took too long. The usage counts, because the model has read the request.
     fn too_slow(came: &Came) -> Self {
         Self { why: format!("none within {} ms", BOUND.as_millis()), used: came.take().1 }
     }

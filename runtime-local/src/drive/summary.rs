@@ -26,7 +26,7 @@ pub(super) struct Asking {
     pub(super) step: StepNumber,
     /// The number of the agent's model that makes the summary.
     pub(super) model: u32,
-    /// Set if a caller asked for the summary.
+    /// True if a caller asked for the summary.
     pub(super) asked: bool,
     /// The number of times that a provider has refused the step as too long.
     pub(super) refused: u32,

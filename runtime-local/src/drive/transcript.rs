@@ -1,4 +1,5 @@
-//! The transcript as the model sees it: read once for each run, then kept.
+//! The transcript as the model sees it. The messages are read from the store once and then kept, until other messages
+//! are shown.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +16,8 @@ use crate::error::RuntimeError;
 use crate::host::{GivenUp, until_answered};
 use crate::outage::Patience;
 
-/// The messages that were read last, and the messages that the model saw last.
+/// The messages that were read last, the messages that the model saw last, and the caller's system prompt that was
+/// read last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Transcript {
     read: Arc<Mutex<Option<View>>>,
@@ -61,7 +63,8 @@ impl Transcript {
         Ok(self.seen.lock().unwrap_or_else(PoisonError::into_inner).update(shown, &read, most))
     }
 
-    /// Returns the system prompt in the message at `at`. Returns `None` if there is none.
+    /// Returns the caller's system prompt in the message at `at`, or `None` if `at` is 0. Fails if the message holds
+    /// no system prompt.
     pub(super) async fn prompt(
         &self,
         at: MessageSeq,
@@ -124,7 +127,7 @@ impl Transcript {
     }
 }
 
-/// Reads the session of a run, for as long as its lease runs.
+/// A reader of the session of a run. It reads for as long as the lease runs.
 pub(super) struct Reading {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) fence: Fence,
@@ -138,7 +141,7 @@ impl Driver {
 }
 
 impl Reading {
-    /// Returns the store's answer, and repeats the request as often as necessary.
+    /// Repeats the request until the store answers or the lease has ended.
     pub(super) async fn answered<'a, T>(
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,

@@ -97,7 +97,7 @@ pub enum AgentError {
         /// The reason why the schema is refused.
         detail: String,
     },
-    /// A setting is out of its bounds: with it, nothing would happen, or it could never take effect.
+    /// A setting is out of its bounds, could never take effect, or does not fit this kind of sub-agent.
     #[error("agent {agent:?}: {field}: {why}")]
     Bound {
         /// The agent.

@@ -337,7 +337,8 @@ pub enum RuntimeError {
     /// The core cannot start a run of the session.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The run panicked because of a fault of the engine. Another run takes the session over.
+    /// The run panicked because of a fault of the engine or of the observer. Another run takes the session over once
+    /// the lease has ended.
     #[error("session {key}: the run panicked: {detail}")]
     Panicked {
         /// The session.

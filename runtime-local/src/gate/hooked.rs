@@ -21,14 +21,15 @@ pub(crate) struct Passed {
     pub(crate) question: GateQuestion,
     /// The name of the last hook that rewrote the call.
     rewritten_by: Option<String>,
-    /// The text for the person whose approval a hook requires.
+    /// The text for the person whose approval a hook requires, if it has one. `None` if no hook requires an approval.
     held: Option<Option<String>>,
     /// The result that a hook gives in place of the call.
     answer: Option<ToolOutput>,
 }
 
 impl Passed {
-    /// Shows a call to the hooks. Its arguments fit the tool's schema. After an error, the call goes no further.
+    /// Shows a call, whose arguments fit the tool's schema, to the hooks. If a hook denies the call or fails it,
+    /// returns that ruling as the error.
     pub(super) async fn of(agent: &Arc<Agent>, question: GateQuestion) -> Result<Self, Ruling> {
         let tool = question.tool.clone();
         let mut passed = Self { question, rewritten_by: None, held: None, answer: None };
@@ -103,7 +104,8 @@ impl Passed {
         Ok(denied)
     }
 
-    /// Checks rewritten arguments immediately, so that later hooks are asked about arguments that fit.
+    /// Takes rewritten arguments, and checks them immediately, so that later hooks are asked about arguments that
+    /// fit.
     async fn rewrite(
         &mut self,
         agent: &Arc<Agent>,

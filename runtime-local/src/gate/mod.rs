@@ -1,9 +1,10 @@
 //! The only place that decides whether a call may run. Every call passes this check before it runs, whatever its
 //! origin.
 //!
-//! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. If
-//! the tool itself asks for an approval, the stricter of the tool and the policy counts. If one of them is
-//! silent for five seconds, fails or panics, the call is denied (INV-20).
+//! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. If the tool
+//! itself asks for an approval, the stricter of the tool and the policy counts. If the tool or the policy is silent
+//! for five seconds, fails or panics, the call is denied (INV-20). Hooks have time limits and rules for failures of
+//! their own.
 
 mod hooked;
 
@@ -109,7 +110,8 @@ pub(crate) async fn foreseen_denial(agent: Arc<Agent>, question: GateQuestion) -
     Some(format!("the policy denies it: {reason}{rule}"))
 }
 
-/// Returns the ruling of code that may hang or panic. If the code does not answer in time, the call is denied.
+/// Returns the ruling of code that may hang or panic. If the code panics or does not answer in time, the call is
+/// denied.
 async fn bounded(asked: impl Future<Output = Ruling> + Send + 'static) -> Ruling {
     let began = Instant::now();
     match timeout(GATE_TIMEOUT, guarded(asked)).await {

@@ -56,7 +56,8 @@ impl std::fmt::Display for Failed {
 }
 
 impl Hooks {
-    /// Sorts the hooks of `agent`, which has these tools, by priority and name.
+    /// Sorts the hooks of `agent`, which has these tools, by priority and name. Fails if two hooks have the same
+    /// name, or if the time limit of a hook is zero.
     pub(crate) fn new(
         agent: &str,
         hooks: Vec<Arc<dyn Hook>>,
@@ -84,14 +85,14 @@ impl Hooks {
         self.0.iter().flat_map(|hook| hook.points.iter().copied()).collect()
     }
 
-    /// Returns a hook whose failure would withhold results of this tool.
+    /// Returns the name of a hook whose failure would withhold results of this tool.
     pub(crate) fn withholds<'a>(&'a self, tool: &'a ToolName) -> Option<&'a str> {
         self.of_tool(HookPoint::AfterTool, tool)
             .find(|hook| hook.is_closed(HookPoint::AfterTool))
             .map(|hook| hook.name.as_str())
     }
 
-    /// Returns whether the failure of a hook could refuse a whole answer of the model.
+    /// Returns true if the failure of a hook could refuse a whole answer of the model.
     pub(crate) fn withholds_answers(&self) -> bool {
         self.at(HookPoint::AfterModel).any(|hook| hook.is_closed(HookPoint::AfterModel))
     }

@@ -8,7 +8,8 @@ use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind, ModelRequest
 use super::{Hooked, Hooks};
 
 impl Hooks {
-    /// Returns the request for the model after all hooks have seen or replaced it.
+    /// Returns the request for the model after all hooks have seen or replaced it. Fails if a hook holds or denies
+    /// the request, or fails itself and its failures count.
     pub(crate) async fn before_model(
         &self,
         asked: &ModelAsked,
@@ -35,7 +36,7 @@ impl Hooks {
         Ok(request)
     }
 
-    /// Shows the model's answer to the hooks.
+    /// Shows the model's answer to the hooks. Fails if a hook fails whose failures count.
     pub(crate) async fn after_model(
         &self,
         asked: &ModelAsked,

@@ -16,7 +16,7 @@ const WAITING_MAX: usize = 1024;
 /// The time that a finished run waits for hooks that have not been told of all transitions.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Tells the hooks of a run's transitions, in order.
+/// A task that tells the hooks of a run's transitions, in order.
 pub(crate) struct Watcher {
     moves: Sender<Moved>,
     telling: Guarded<()>,
@@ -47,7 +47,7 @@ impl Watcher {
         }
     }
 
-    /// Stops after the run is over. Waits for a limited time until the hooks have been told of all transitions.
+    /// Stops, because the run is over. Waits for a limited time until the hooks have been told of all transitions.
     pub(crate) async fn finish(self) {
         let Self { moves, telling } = self;
         drop(moves);

@@ -47,8 +47,8 @@ impl Hooks {
         })
     }
 
-    /// Returns the result if no hook had to see it. Otherwise rejects it, because the hooks have no time to
-    /// see it.
+    /// Returns the result of a call of which no hook was told, because the turn is being stopped. If the failure of a
+    /// hook would withhold results of this tool, rejects the result instead.
     pub(crate) fn unseen(
         &self,
         tool: &ToolName,

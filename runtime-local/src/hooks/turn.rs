@@ -10,7 +10,7 @@ use holdover_core::machine::{DoneReason, Ending};
 use super::{Failed, Hooked, Hooks};
 
 impl Hooks {
-    /// Tells the hooks that a turn begins. After an error, the turn does not begin.
+    /// Tells the hooks that a turn begins. An error ends the turn.
     pub(crate) async fn agent_start(&self, turn: &TurnBegins) -> Result<(), ErrorInfo> {
         for hooked in self.at(HookPoint::AgentStart) {
             let (hook, turn) = (Arc::clone(&hooked.hook), turn.clone());
@@ -32,8 +32,8 @@ impl Hooks {
         first
     }
 
-    /// Tells all hooks of a step. Returns the first ending of the turn that a hook asked for, and the hooks'
-    /// corrections for the model.
+    /// Tells all hooks of a step. Returns the first ending of the turn that a hook asked for or caused by its
+    /// failure, and the hooks' corrections for the model.
     pub(crate) async fn after_step(&self, step: &StepEnded) -> (Option<HookStop>, Vec<Correction>) {
         let (mut first, mut corrections) = (None, Vec::new());
         for hooked in self.at(HookPoint::AfterStep) {

@@ -20,7 +20,7 @@ use crate::error::RuntimeError;
 /// The maximum time for which a claim is given back if this process cannot run the session.
 pub const GIVE_BACK_FOR: Duration = Duration::from_secs(30);
 
-/// A claim with its lease on our own clock.
+/// A claim with its lease on the clock of this process.
 #[derive(Debug)]
 pub(crate) struct Claimed {
     pub(crate) claim: Claim,
@@ -42,7 +42,7 @@ impl Claimed {
 pub(crate) enum Try {
     /// This process has the claim.
     Ours(Box<Claimed>),
-    /// The session changed since it was read.
+    /// The session changed since it was read, or the claim's lease ended before its answer came.
     Changed,
     /// The item was accepted before.
     Duplicate,
@@ -108,8 +108,8 @@ impl Host {
         self.inner.unbuilt.others_first(poll)
     }
 
-    /// Returns whether a claim must be given back at once. This is so if the session was given back here a short
-    /// time ago and is due only because an interrupt waits.
+    /// Returns true if a claim must be given back at once, because the session was given back here a short time ago
+    /// and is due again only because an interrupt waits.
     pub(crate) fn leaves_alone(&self, claim: &Claim) -> bool {
         claim.interrupt().is_some()
             && self.inner.unbuilt.is_left_alone(&claim.session.key, claim.session.last_event)
@@ -149,7 +149,7 @@ fn run_end(session: &Session, why: &ErrorInfo) -> Option<RunEnd> {
     Payload::json(why).ok().map(|detail| RunEnd { outcome: OutcomeKind::Released, detail })
 }
 
-/// Returns whether an interrupt waits for the session and the session is not aborted.
+/// Returns true if an interrupt waits for the session and the session is not aborted.
 pub(crate) fn is_stopped(claim: &Claim) -> bool {
     claim.interrupt().is_some() && claim.found != SessionStatus::Aborted
 }

@@ -20,8 +20,8 @@ pub struct RuntimeOptions {
     /// The name of this worker in leases and run records. `None` stands for a random name.
     pub worker: Option<WorkerId>,
     /// The lease: the time for which a claim holds before others may claim the session. It is at least 1 second and
-    /// at most 1 day; a value outside these limits is moved to the nearer one. The lease is renewed while a run
-    /// lives.
+    /// at most 1 day; a value outside these limits is moved to the nearer one. The lease is renewed while a run goes
+    /// on.
     pub lease: Duration,
     /// The maximum silence of a model. After this time, the model call ends with
     /// [`Stalled`](holdover_core::model::ModelErrorKind::Stalled). A model may have its own limit
@@ -29,15 +29,17 @@ pub struct RuntimeOptions {
     pub model_stall: Duration,
     /// The maximum time of a model call, even if text keeps coming. After it, the call ends with `Stalled`.
     pub model_timeout: Duration,
-    /// The time for which the model's text is collected before it is written for readers that follow the session.
-    /// An answer that is complete sooner is written only once, as a message. With `None`, text is only written as a
-    /// message.
+    /// The time for which the model's text is collected before it is written for readers that follow the session. An
+    /// answer that is complete sooner is written only once, as a message. A tool call that takes longer than this
+    /// time is shown to these readers, too. With `None`, text is only written as a message, and running calls are not
+    /// shown.
     pub delta_interval: Option<Duration>,
-    /// The maximum time for preparing a turn's environment, and for freeing it.
+    /// The maximum time that each [provisioner](crate::AgentBuilder::provisioner) may take to prepare a turn's
+    /// environment, and again to free it.
     pub provision_timeout: Duration,
-    /// The maximum time for a request from outside, such as a new session or a message, with all its repeats while
-    /// a store does not answer. Only the store's own limit, `operation_timeout` in the store's options, applies to
-    /// the first attempt.
+    /// The maximum time for a request from outside, such as a new session or a message, with all its repeats while a
+    /// store does not answer. Only the store's own limit, `operation_timeout` in the store's options, applies to the
+    /// first attempt. If the first attempt may have changed something, one repeat may take a second more.
     pub operation_timeout: Duration,
     /// The name of a store, as in its capabilities (for example `memory`). On this store, tools with effects
     /// are accepted although its commits do not survive a killed process. Effects may then happen twice, or

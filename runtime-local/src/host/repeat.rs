@@ -96,14 +96,15 @@ async fn repeated_within<'a, T>(
 /// The reason why a request under a fence was given up.
 #[derive(Debug)]
 pub(crate) enum GivenUp {
-    /// The lease has ended, and it is not known whether the request was applied.
+    /// It is not known whether the request was applied: the lease has ended, or a repeat was refused for good after
+    /// an attempt that may have been applied.
     LeaseEnded,
     /// The same request would fail again. Nothing was changed.
     Final(StoreError),
 }
 
-/// Repeats `request` until it is answered or the lease has ended, and reports the wait. The result says whether the
-/// request was repeated.
+/// Repeats `request` until it is answered, is refused for good, or the lease has ended, and reports the outage. The
+/// second part of the result is true if the request was repeated.
 pub(crate) async fn until_answered<'a, T>(
     patience: &Patience,
     mut request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,

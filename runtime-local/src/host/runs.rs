@@ -56,7 +56,7 @@ impl Host {
         left
     }
 
-    /// Returns whether the runtime drains and starts nothing more.
+    /// Returns true if the runtime drains and starts nothing more.
     pub(crate) fn is_draining(&self) -> bool {
         self.inner.runs.told.borrow().is_some()
     }

@@ -51,8 +51,7 @@ impl Unbuilt {
         back_for
     }
 
-    /// Returns whether the session is still given back: the time is not over, and no run has appended an event
-    /// since.
+    /// Returns true if the session is still given back: the time is not over, and no run has appended an event since.
     pub(super) fn is_left_alone(&self, key: &SessionKey, last_event: EventSeq) -> bool {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(key).is_some_and(|given| given.last_event == last_event && Instant::now() < given.until)

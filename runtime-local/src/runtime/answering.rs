@@ -23,7 +23,7 @@ pub struct Approval {
     pub reason: Option<String>,
     /// Edited arguments for the call, as JSON text. They are checked again against the schema and the policy.
     pub arguments: Option<String>,
-    /// Set if later calls of this tool in this session are approved, too.
+    /// True if later calls of this tool in this session are approved, too.
     pub always: bool,
     /// With `always`: the patterns that the arguments of later calls must match.
     pub only: ArgumentPatterns,
@@ -69,13 +69,13 @@ impl Approval {
         Self { arguments: Some(arguments.into()), ..self }
     }
 
-    /// Also approves later calls of this tool in this session.
+    /// Approves later calls of this tool in this session, too.
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
     }
 
-    /// Also approves later calls of this tool in this session if their arguments match.
+    /// Approves later calls of this tool in this session, too, if their arguments match.
     #[must_use]
     pub fn always_where(self, only: ArgumentPatterns) -> Self {
         Self { always: true, only, ..self }
@@ -154,8 +154,10 @@ impl Runtime {
     /// Approves a call that waits for a person. If the call needs several approvals, this adds one of them, and
     /// each name counts once. A plain name is a valid [`Approval`]: `runtime.approve(&session, id, "ann")`.
     ///
-    /// Errors, besides those of [`deliver`](Self::deliver): [other people](RuntimeError::NotApprover) must decide,
-    /// or the approval is [unfit](RuntimeError::Unfit) and cannot be carried out.
+    /// Errors, besides those of [`deliver`](Self::deliver): there is [no such pending call](RuntimeError::NotAsked),
+    /// it waits for [another kind of answer](RuntimeError::OtherAnswer), [other people](RuntimeError::NotApprover)
+    /// must decide, the name is [empty](RuntimeError::Id), or the approval is [unfit](RuntimeError::Unfit) and cannot
+    /// be carried out.
     ///
     /// `pending` identifies the call as it was shown, with these exact arguments in the session's present
     /// incarnation. A later pending call has another id and is not approved. The call may belong to a child
@@ -171,8 +173,8 @@ impl Runtime {
         self.decide(key, pending, |saw| approval.decision(saw)).await
     }
 
-    /// Denies a call that waits for a person. `pending` has the same meaning as in
-    /// [`approve`](Self::approve).
+    /// Denies a call that waits for a person. `pending` has the same meaning as in [`approve`](Self::approve), and
+    /// the errors are the same, except [`Unfit`](RuntimeError::Unfit).
     pub async fn deny(
         &self,
         key: &SessionKey,
@@ -194,6 +196,9 @@ impl Runtime {
 
     /// Delivers the result of a call that a client runs. `pending` has the same meaning as in
     /// [`approve`](Self::approve).
+    ///
+    /// Errors, besides those of [`deliver`](Self::deliver): there is [no such pending call](RuntimeError::NotAsked),
+    /// or it waits for [another kind of answer](RuntimeError::OtherAnswer).
     pub async fn answer(
         &self,
         key: &SessionKey,

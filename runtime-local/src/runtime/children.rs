@@ -42,7 +42,8 @@ impl BeginChild {
         Self { quiet: true, ..self }
     }
 
-    /// Lets the child go on if its parent is aborted or deleted.
+    /// Lets the child go on when its parent is aborted or deleted and, if the parent is itself a child, when its turn
+    /// ends.
     #[must_use]
     pub fn detached(self) -> Self {
         Self { detached: true, ..self }
@@ -59,17 +60,17 @@ impl BeginChild {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChildEntry {
-    /// The session of the child.
+    /// The session in which the child was begun.
     pub session: SessionId,
     /// The name of the sub-agent, which is also the name of its tool.
     pub agent: ToolName,
-    /// Set if the end of the child begins no turn of the parent.
+    /// True if the end of the child begins no turn of the parent.
     pub quiet: bool,
-    /// Set if the child goes on when its parent is aborted or deleted.
+    /// True if the child goes on when its parent is aborted or deleted.
     pub detached: bool,
-    /// The present state of the child's work.
+    /// The present state of the child's work. If another session has taken over from the child, that session counts.
     pub standing: ChildStanding,
-    /// The usage of the child up to its newest commit.
+    /// The usage of that session up to its newest commit.
     pub usage: Usage,
 }
 
@@ -82,8 +83,9 @@ impl Runtime {
     /// for it, [`abort`](Self::abort) stops it. The parent gets a message when the turn for this task ends, but not
     /// for turns that messages from elsewhere begin.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound), it is [aborted](RuntimeError::Aborted), or it
-    /// cannot have such a [child](RuntimeError::NoChild).
+    /// Errors: there is no such [session](RuntimeError::NotFound), it is [aborted](RuntimeError::Aborted), it cannot
+    /// have such a [child](RuntimeError::NoChild), or the key was used before for [something
+    /// else](RuntimeError::KeyConflict).
     pub async fn begin_child(
         &self,
         parent: &SessionKey,
@@ -120,8 +122,8 @@ impl Runtime {
     /// Lists the background children of a session in the order in which they began: those that run, and the newest
     /// of those that have ended, 64 at most.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
-    /// [read](RuntimeError::Unreadable).
+    /// Errors: there is no such [session](RuntimeError::NotFound), or the state of the session or of a child cannot
+    /// be [read](RuntimeError::Unreadable).
     pub async fn children(&self, parent: &SessionKey) -> Result<Vec<ChildEntry>, RuntimeError> {
         let session = self.existing(parent).await?;
         let children = machine_of(&session)?.map(|machine| machine.background).unwrap_or_default();

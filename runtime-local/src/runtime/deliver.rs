@@ -66,7 +66,7 @@ impl Deliver {
         Self::message_that(text, Wake::Now)
     }
 
-    /// Creates a message to the agent. `wake` says whether it wakes the session.
+    /// Creates a message to the agent. `wake` says whether and when it wakes the session.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
         Self::of(What::Message { said: Said::new(text), wake })
     }
@@ -181,8 +181,8 @@ impl Deliver {
 }
 
 impl Runtime {
-    /// Puts a delivery into a session's inbox. If no run holds the session, the delivery wakes it: a worker,
-    /// or a caller that waits for the session, takes the delivery up.
+    /// Puts a delivery into a session's inbox. If no run holds the session and the delivery wakes it, a worker, or a
+    /// caller that waits for the session, takes the delivery up.
     ///
     /// An answer that is longer than the engine accepts is not delivered ([`RuntimeError::TooLong`]), because
     /// it would use up the only answer of its call.

@@ -85,8 +85,8 @@ impl Shown {
         }
     }
 
-    /// Returns whether this is a row of the engine's history ([`Event::History`]). Such rows are for people who
-    /// study the engine, not for users of the agent.
+    /// Returns true if this is a row of the engine's history ([`Event::History`]). Such rows are for people who study
+    /// the engine, not for users of the agent.
     pub fn is_history(&self) -> bool {
         matches!(self, Self::Event(EventEntry { event: Event::History { .. }, .. }))
     }
@@ -98,11 +98,11 @@ pub enum Follow {
     /// Never ends.
     #[default]
     Forever,
-    /// Ends when the turn is over and the available items have been shown: no run holds the session, and it
-    /// is not suspended.
+    /// Ends when the turn is over and the available items have been shown: no run holds the session, none is due, and
+    /// it is not suspended.
     UntilRest,
-    /// Ends when no run holds the session and the available items have been shown: its turn is over, or it is
-    /// suspended.
+    /// Ends when no run holds the session, none is due, and the available items have been shown: its turn is over, or
+    /// it is suspended.
     UntilParked,
     /// Ends after the available items.
     Available,

@@ -34,11 +34,11 @@ pub struct Execute {
     /// The idempotency key: at most one turn is started under it, however often the message is sent (INV-27).
     /// It is a key of messages, as in [`Deliver::once`](super::Deliver::once).
     pub idempotency_key: Option<ItemKey>,
-    /// Set if this is the first message of its session. Such a message needs no idempotency key.
+    /// True if this is the first message of its session. Such a message needs no idempotency key.
     pub first: bool,
-    /// The policy for the message while a turn of the session runs or is parked. If none is set, the agent's
-    /// policy applies. If the agent has none either, the message is [refused](RuntimeError::Held) while a run
-    /// holds the session, and a parked session is taken up with the message.
+    /// The policy for the message while a turn of the session runs or is parked. If none is set, the agent's policy
+    /// applies. If the agent has none either, [`execute`](super::Runtime::execute) [refuses](RuntimeError::Held) the
+    /// message while a run holds the session, and takes a parked session up with the message.
     pub policy: Option<MessagePolicy>,
     /// The labels of a new session, by which it can be listed.
     pub labels: Labels,
@@ -46,7 +46,7 @@ pub struct Execute {
     pub briefing: Briefing,
     /// The pictures of the message.
     pub images: Images,
-    /// Set if another program may serve the agent when it is not found here.
+    /// True if another program may serve the agent when it is not found here.
     pub served_elsewhere: bool,
     /// The address in another program that gets the outcome of the turn, too.
     reply: Option<Box<ReplyTo>>,
@@ -185,7 +185,7 @@ fn derived_id(tenant: &TenantId, key: &ItemKey) -> Result<SessionId, InvalidId> 
 
 pub(super) struct Prepared {
     pub(super) key: SessionKey,
-    /// Set if the id of the session was derived from the idempotency key.
+    /// True if the id of the session was derived from the idempotency key.
     pub(super) derived: bool,
     pub(super) agent: Arc<Agent>,
     pub(super) once: Once,

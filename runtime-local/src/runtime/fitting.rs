@@ -21,8 +21,8 @@ impl Runtime {
     /// Checks whether [`approve`](Self::approve) would accept this approval, as far as this is known here. Nothing
     /// is stored, so another person may decide in between.
     ///
-    /// Errors: those of [`approve`](Self::approve). If the call is closed, errors that depend on its content are
-    /// left out.
+    /// Errors: those of [`approve`](Self::approve) that are found before the delivery. If the call is closed, errors
+    /// that depend on its content are left out.
     pub async fn would_approve(
         &self,
         key: &SessionKey,
@@ -118,7 +118,7 @@ impl Runtime {
     }
 }
 
-/// Returns whether the call asks for more steps. A tool of the agent may have the same name.
+/// Returns true if the call asks for more steps. A tool of the agent may have the same name.
 fn is_for_more(asked: &PendingEntry, session: &Session) -> bool {
     let asks = |machine: Machine| machine.state.batch().is_some_and(|batch| batch.for_more);
     asked.body.tool.as_str() == MORE_STEPS && machine_of(session).ok().flatten().is_none_or(asks)

@@ -73,7 +73,7 @@ pub(super) struct Branch<'a> {
 pub struct Forked {
     /// The key of the fork.
     pub key: SessionKey,
-    /// The checkpoint from which it began.
+    /// The checkpoint from which the fork began.
     pub at: CheckpointId,
     /// The status of the fork. If the checkpoint is at the end of a turn, it is the status with which that
     /// turn ended. If the checkpoint is in the middle of a turn, or if the source was aborted, the fork is
@@ -92,8 +92,11 @@ pub struct CheckpointEntry {
 }
 
 impl Runtime {
-    /// Lists the checkpoints of a session, newest first. There is one after each step, and one wherever a run
-    /// parked or a turn ended.
+    /// Lists the checkpoints of a session, newest first. There is one after each step, and one wherever a run parked
+    /// or a turn ended.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or a checkpoint cannot be
+    /// [read](RuntimeError::Unreadable).
     pub async fn checkpoints(
         &self,
         key: &SessionKey,
@@ -117,8 +120,12 @@ impl Runtime {
     /// the fork, a call that had ended keeps its result, a call that was in flight is in doubt, and every other
     /// call is cancelled (`system:forked`). The source is not changed.
     ///
-    /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names its source. Use it to
-    /// [list](Self::list) all forks of a session.
+    /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names its source. Use it to [list](Self::list) all
+    /// forks of a session.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound) or [checkpoint](RuntimeError::NoCheckpoint), a
+    /// session with the new id [exists](RuntimeError::Exists) already, or no fork can begin from the
+    /// [checkpoint](RuntimeError::Fork).
     pub async fn fork(&self, from: &SessionKey, fork: Fork) -> Result<Forked, RuntimeError> {
         self.branch(from, Branch { fork, handoff: None, agent: None }).await
     }

@@ -18,7 +18,7 @@ use crate::host::Backoff;
 /// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The pause after a hint grows from `GAP` to `GAP_MAX` while hints keep coming.
+/// The pause after a hint that brought no change. It grows from `GAP` to `GAP_MAX` while such hints keep coming.
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 

@@ -55,7 +55,7 @@ impl RunHandle {
         self.epoch
     }
 
-    /// Returns whether the message had been accepted before under this idempotency key. If so, nothing was started
+    /// Returns true if the message had been accepted before under this idempotency key. If so, nothing was started
     /// now.
     pub fn is_duplicate(&self) -> bool {
         self.duplicate
@@ -176,7 +176,7 @@ pub(super) fn unless_panicked<T>(
     ended.unwrap_or_else(|panicked| Err(RuntimeError::Panicked { key: key.clone(), detail: panicked.0 }))
 }
 
-/// Returns whether the session only goes on if a person or a client acts: no timer, no other run and no child is
+/// Returns true if the session goes on only when a person or a client acts: no timer, no other run and no child is
 /// left.
 pub(super) fn is_last_word(outcome: &RunOutcome) -> bool {
     match outcome {

@@ -113,7 +113,8 @@ impl Runtime {
     /// [waits](Self::wait) for it, takes it up. If the process dies before that, the session may be left
     /// interrupted. A repeat with the same [key](HandOff::once), or [`resume`](Self::resume), then starts it.
     ///
-    /// The new session goes on counting from the source's usage, which also counts towards the limits of another agent.
+    /// The usage of the new session begins with the source's usage. It counts towards the limits of the new session,
+    /// even if another agent works there.
     ///
     /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal), the other agent is
     /// [not served](RuntimeError::NotServed) here, or its tools may not be used on [this

@@ -37,8 +37,9 @@ pub struct QueuedMessage {
 }
 
 impl Runtime {
-    /// Lists the messages of a session that no turn has taken yet, in order of arrival, with later changes
-    /// applied.
+    /// Lists the messages of a session that no turn has taken yet, in order of arrival, with later changes applied.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn queued(&self, key: &SessionKey) -> Result<Vec<QueuedMessage>, RuntimeError> {
         self.existing(key).await?;
         let mut items = Vec::new();
@@ -61,7 +62,8 @@ impl Runtime {
     /// Withdraws a message that no turn has taken yet. If a run takes the message at the same time, the run
     /// wins: the message is in the transcript, and nothing else is changed.
     ///
-    /// Errors: there is no such waiting [message](RuntimeError::NotQueued).
+    /// Errors: there is no such [session](RuntimeError::NotFound), or no such waiting
+    /// [message](RuntimeError::NotQueued).
     pub async fn withdraw(&self, key: &SessionKey, item: InboxSeq) -> Result<(), RuntimeError> {
         self.change(key, item, QueueChange::Withdrawn { of: item }).await
     }
@@ -94,7 +96,7 @@ impl Runtime {
         named.or_else(|| Definition::read(&session.definition).ok()?.spec.on_message)
     }
 
-    /// Refuses a message for a session whose turn runs, is parked, or is about to begin.
+    /// Refuses a message for a session that is aborted, or whose turn runs, is parked, or is about to begin.
     pub(super) fn refuse_if_busy(&self, session: &Session) -> Result<(), RuntimeError> {
         let key = || session.key.clone();
         let due = is_due(session, self.now());

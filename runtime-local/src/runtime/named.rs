@@ -19,12 +19,12 @@ pub fn agent_label(queue: &QueueLabel, labels: &Labels) -> String {
     }
 }
 
-/// Returns whether `label` is the label of an agent with this name, in any version.
+/// Returns true if `label` is the label of an agent with this name, in any version.
 pub(super) fn is_version_of(label: &str, name: &str) -> bool {
     label.strip_prefix(name).is_some_and(|version| version.is_empty() || version.starts_with('@'))
 }
 
-/// Returns whether the agent of a session has this name, in any version.
+/// Returns true if the agent of a session has this name, in any version.
 pub(super) fn is_of(session: &Session, name: &str) -> bool {
     is_version_of(session.queue.as_str(), name)
         || name_in(&session.definition).is_some_and(|found| found == name)

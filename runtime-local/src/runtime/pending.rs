@@ -123,7 +123,7 @@ pub(super) struct Bound {
 }
 
 impl Runtime {
-    /// Lists the pending calls of a session, of the children that it waits for, and of their children. The soonest
+    /// Lists the pending calls of a session, of its children that have not ended, and of their children. The soonest
     /// deadline comes first, and calls without a deadline come last. Each entry names its session. Answers from
     /// people and clients are accepted at that session, and at any session above it in the tree.
     ///

@@ -34,9 +34,11 @@ impl Runtime {
         Ok(self.host.store().load_session(key).await?)
     }
 
-    /// Returns the ending of the last turn of `session`, or the reason why the turn waits. Returns `None` before
-    /// the first turn, and while a run holds the session. Items in the inbox that no run has taken yet have no
-    /// effect on the outcome.
+    /// Returns the ending of the last turn of `session`, or the reason why the turn waits. Returns `None` before the
+    /// first turn, while a run holds the session, and in the middle of a step that another run must go on with. Items
+    /// in the inbox that no run has taken yet have no effect on the outcome.
+    ///
+    /// Errors: the state of the session cannot be [read](RuntimeError::Unreadable).
     pub fn outcome(&self, session: &Session) -> Result<Option<RunOutcome>, RuntimeError> {
         match session.status {
             SessionStatus::Active => Ok(None),

@@ -29,7 +29,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Returns whether the machine rebuilt from the rows alone equals the stored state.
+    /// Returns true if the machine rebuilt from the rows alone equals the stored state.
     pub fn agrees(&self) -> bool {
         self.rebuilt.is_ok() && self.differences.is_empty()
     }

@@ -25,7 +25,7 @@ pub struct Response {
     /// The agent's last text in the turn, even if the turn was stopped in the middle of that text. `None` if there
     /// was no text.
     pub text: Option<String>,
-    /// The number of steps, which is the number of finished model calls.
+    /// The number of steps: the model calls of the turn that finished, without those for summaries.
     pub steps: u32,
     /// The usage of the turn, and of a summary that a caller asked for after it. `None` if an older version began
     /// the turn.

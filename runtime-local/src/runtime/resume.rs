@@ -16,21 +16,27 @@ use crate::host::draw_id;
 const TRIES_MAX: u32 = 8;
 
 impl Runtime {
-    /// Resumes a session and runs it here. A suspended session continues if something has arrived or is due.
-    /// An interrupted or failed session begins a new turn on the present transcript. A session that waits for
-    /// a retry retries now.
+    /// Resumes a session and runs it here. A suspended session continues if something has arrived or is due. An
+    /// interrupted or failed session begins a new turn on the present transcript. A session that waits for a retry
+    /// retries now. An idle session is taken up only if something has arrived or is due.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), it is [aborted](RuntimeError::Aborted), its status
+    /// does not [allow](RuntimeError::NotResumable) this, its agent is not [found](RuntimeError::AgentUnknown) here
+    /// or may not run on this [store](RuntimeError::EffectsRefused), another run [holds](RuntimeError::Held) it, or
+    /// it kept [changing](RuntimeError::Contended).
     pub async fn resume(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Resume).await
     }
 
-    /// Continues the turn of a failed or interrupted session, and runs it here. A session that waits for the
-    /// retry of a model call or a tool call retries now.
+    /// Continues the turn of a failed or interrupted session, and runs it here. A session that waits for the retry of
+    /// a model call or a tool call retries now. The errors are those of [`resume`](Self::resume).
     pub async fn retry(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Retry).await
     }
 
-    /// Summarises the old part of the transcript of a session at rest, and does so here. The session then rests as
-    /// before. If a message waits, its turn begins afterwards. If no part is old enough, nothing is changed.
+    /// Summarises the old part of the transcript of a session at rest, with a run in this process. The session then
+    /// rests as before. If a message waits, its turn begins afterwards. If no part is old enough, nothing is changed.
+    /// The errors are those of [`resume`](Self::resume).
     pub async fn compact(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Compact).await
     }
@@ -68,8 +74,8 @@ impl Runtime {
                 }
             };
             let agent = self.agent_to_run(key, &session.queue, &session.definition).await?;
-            // Compare-and-set: of two concurrent resumes exactly one wins, and the other gets the name of the
-            // winner.
+            // Of two concurrent resumes, exactly one claims the session. The error for the other names the run that
+            // holds it.
             match self.host.try_claim(key, items, Some(session.version)).await? {
                 Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Resume(agent))),
                 Try::Changed | Try::Duplicate => {}
@@ -80,6 +86,9 @@ impl Runtime {
 
     /// Hands a failed or interrupted session to the workers, which retry it. Use it in a front end that cannot run
     /// the agent. A session that waits for a retry becomes due now. Returns false if the session changed meanwhile.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or its status does not
+    /// [allow](RuntimeError::NotResumable) a retry.
     pub async fn requeue(&self, key: &SessionKey) -> Result<bool, RuntimeError> {
         let session = self.existing(key).await?;
         if session.status == SessionStatus::Suspended && waits_to_try(&session)? {
@@ -103,7 +112,7 @@ impl Runtime {
     }
 }
 
-/// Returns whether the session waits to retry a model call or a tool call.
+/// Returns true if the session waits to retry a model call or a tool call.
 fn waits_to_try(session: &Session) -> Result<bool, RuntimeError> {
     Ok(machine_of(session)?.is_some_and(|machine| machine.state.waits_to_try_again()))
 }

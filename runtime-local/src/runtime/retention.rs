@@ -10,20 +10,21 @@ use holdover_core::time::Timestamp;
 use super::Runtime;
 use crate::error::RuntimeError;
 
-/// The number of sessions that one write examines. It is small, so that other writes wait only briefly.
+/// The maximum number of sessions that one write examines. It is small, so that other writes wait only briefly.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 
-/// The data to remove, and the sessions to remove it from. A session is left alone if it is active or suspended, or if
-/// it has an alarm, an unread item or a waiting interrupt.
+/// A rule that says which data to remove, and from which sessions. A session is left alone if it is active or
+/// suspended, or if it has an alarm, an unread item or a waiting interrupt.
 ///
-/// A session at rest has an alarm while its background children work or wait. A child that was handed over has an alarm
-/// while its successor works or waits, and until a worker has looked at it after that: for at most an hour, if one runs.
+/// A session at rest has an alarm while its background children work or wait. A session that was handed over, and
+/// whose outcome somebody awaits, has an alarm while its successor works or waits. The alarm stays until a worker has
+/// looked at the session after that, which takes at most an hour while a worker runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {
-    /// The tenant whose sessions are examined. None: all tenants.
+    /// The tenant whose sessions are examined. `None` stands for all tenants.
     pub tenant: Option<TenantId>,
-    /// The statuses at rest of the sessions that are examined. Empty: all statuses at rest.
+    /// The statuses of the sessions that are examined. An empty list stands for all statuses at rest.
     pub status: Vec<SessionStatus>,
     /// The time for which a session must not have changed.
     pub unchanged_for: Duration,
@@ -32,23 +33,24 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Removes sessions that have not changed for this time.
+    /// Creates a rule that removes sessions that have not changed for this time.
     pub fn sessions(unchanged_for: Duration) -> Self {
         Self { tenant: None, status: Vec::new(), unchanged_for, remove: Remove::Sessions }
     }
 
-    /// Removes all checkpoints except the newest `keep` of each session that has not changed for this time.
+    /// Creates a rule that removes all checkpoints except the newest `keep` of each session that has not changed for
+    /// this time.
     pub fn checkpoints(keep: NonZeroU32, unchanged_for: Duration) -> Self {
         Self { remove: Remove::Checkpoints { keep }, ..Self::sessions(unchanged_for) }
     }
 
-    /// Examines only the sessions of this tenant. With `None`, examines all tenants.
+    /// Restricts the rule to the sessions of this tenant. With `None`, it applies to all tenants.
     #[must_use]
     pub fn of_tenant(self, tenant: impl Into<Option<TenantId>>) -> Self {
         Self { tenant: tenant.into(), ..self }
     }
 
-    /// Examines only sessions that rest with one of these statuses.
+    /// Restricts the rule to sessions that rest with one of these statuses.
     #[must_use]
     pub fn with_status(self, status: impl IntoIterator<Item = SessionStatus>) -> Self {
         Self { status: status.into_iter().collect(), ..self }
@@ -56,8 +58,8 @@ impl Retention {
 }
 
 impl Runtime {
-    /// Removes the data that `retention` describes, in small steps, and returns the counts. The call can be cancelled
-    /// at any time and repeated.
+    /// Removes the data that `retention` describes, in small steps, and returns the numbers of removed sessions and
+    /// checkpoints. The call can be cancelled at any time and repeated.
     pub async fn purge(&self, retention: &Retention) -> Result<PurgeReport, RuntimeError> {
         let age = i64::try_from(retention.unchanged_for.as_millis()).unwrap_or(i64::MAX);
         let mut rule = RetentionRule {

@@ -26,7 +26,7 @@ pub struct RunReport {
     pub kind: RunKind,
     /// The usage of the run, or `None` if the session's events do not show it.
     pub usage: Option<Usage>,
-    /// Set if the usage is complete. Otherwise the run is open or was lost, and the usage goes up to its last
+    /// True if the usage is complete. Otherwise the run is open or was lost, and the usage goes up to its last
     /// commit; later usage is not known.
     pub is_whole: bool,
 }

@@ -19,21 +19,22 @@ use crate::error::RuntimeError;
 /// The time that a run may take to abort its session before the session is deleted.
 const ABORT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The most times that a session is read before it is deleted. The last time, the session is aborted in any case, so
-/// that no run writes it any more.
+/// The maximum number of times that a session is read before it is deleted. After the last read, the session is
+/// aborted in any case, so that no run writes it any more.
 const LOOKS_MAX: u32 = 8;
 
 impl Runtime {
     /// Lists the sessions of a tenant, newest first, 50 on a page by default and 200 at most. To get the next page,
     /// pass the cursor of the page before.
     ///
-    /// The query filters by status, by time of creation, by time of the last change, by queue and by labels. A session
-    /// must have all labels of the query. To learn whether an older version of an agent is still needed, list its
-    /// queue.
+    /// The query filters by incarnation, by status, by time of creation, by time of the last change, by queue and by
+    /// labels. A session must have all labels of the query. To learn whether an older version of an agent is still
+    /// needed, list its queue.
     ///
-    /// The runtime sets a label for the agent's name ([`AGENT`](holdover_core::store::Labels::AGENT)) and, in a fork, a
-    /// label for its source ([`FORKED_FROM`](holdover_core::store::Labels::FORKED_FROM)). Callers set other labels,
-    /// such as the user or tags, when they [create](super::Execute::labelled) a session.
+    /// The runtime sets labels of its own, among them the agent's name
+    /// ([`AGENT`](holdover_core::store::Labels::AGENT)) and, in a fork, the source
+    /// ([`FORKED_FROM`](holdover_core::store::Labels::FORKED_FROM)). Callers set other labels, such as the user or
+    /// tags, when they [create](super::Execute::labelled) a session.
     pub async fn list(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, RuntimeError> {
         Ok(self.host.store().list_sessions(query).await?)
     }
@@ -41,17 +42,17 @@ impl Runtime {
     /// Deletes a session for ever, with everything that belongs to it. If a session is created under its key later, no
     /// earlier delivery reaches it.
     ///
-    /// A session that waits for another session, or that another session waits for, is [aborted](Self::abort) first:
-    /// its children are stopped, and its parent gets an answer. If the session changes after it was read, it is read
-    /// again, so no child is overlooked.
+    /// If the session waits for other sessions or programs, or if one of them waits for its outcome, it is
+    /// [aborted](Self::abort) first: its children are stopped, and its parent gets an answer. If the session changes
+    /// after it was read, it is read again, so no child is overlooked. A session that keeps changing is aborted, too.
     ///
     /// Two kinds of sessions are deleted without this: a session that cannot be read, and, with
-    /// [`Force`](holdover_core::store::DeleteMode::Force), a session whose run does not end within 10 seconds. Their
+    /// [`Force`](holdover_core::store::DeleteMode::Force), a session that cannot be ended within 10 seconds. Their
     /// children go on until their own deadlines, and their parents find them missing within an hour.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound); a run [holds](RuntimeError::Running) it and the mode
-    /// is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive); or its version is not the
-    /// [version](RuntimeError::Changed) that the deletion names.
+    /// Errors: there is no such [session](RuntimeError::NotFound); a run [holds](RuntimeError::Running) it, or does
+    /// not end in time, and the mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive); or its
+    /// version is not the [version](RuntimeError::Changed) that the deletion names.
     pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
         for look in 1..=LOOKS_MAX {
             let ready = match self.end_before_deletion(key, deletion, look == LOOKS_MAX).await? {
@@ -74,8 +75,7 @@ impl Runtime {
         Err(RuntimeError::Running { key: key.clone() })
     }
 
-    /// Aborts a session that waits for another session or that another session waits for. With `in_any_case`, aborts
-    /// every session.
+    /// Aborts a session if it waits for others, if others wait for its outcome, or if `in_any_case` is set.
     async fn end_before_deletion(
         &self,
         key: &SessionKey,
@@ -139,7 +139,7 @@ impl Runtime {
         }
     }
 
-    /// Returns true if this session waits for another session, or another session waits for it.
+    /// Returns true if this session waits for other sessions or programs, or if one of them waits for its outcome.
     async fn owes(&self, session: &Session) -> Result<bool, RuntimeError> {
         if session.status == SessionStatus::Aborted {
             return Ok(false);

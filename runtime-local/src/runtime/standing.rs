@@ -11,13 +11,14 @@ use serde_json::json;
 use super::{PendingEntry, PendingPage, Runtime, UnreadablePending, agent_label};
 use crate::error::RuntimeError;
 
-/// Returns true if the session wants a worker now, and not only to look at others that work for it. Without a worker such
-/// a look stays due, and nobody waits for it.
+/// Returns true if the alarm of the session has come, so that it needs a worker now. Returns false if the worker is
+/// needed [only for a look](only_looks): without a worker, such a look stays due, and no caller waits for it.
 pub fn is_due(session: &Session, now: Timestamp) -> bool {
     session.alarm.is_some_and(|alarm| alarm <= now) && !only_looks(session)
 }
 
-/// Returns true if a session at rest wants a worker only to look at others that work for it.
+/// Returns true if a session at rest has an alarm only to look at sessions that work for it: its background children,
+/// or a successor whose outcome somebody awaits.
 pub fn only_looks(session: &Session) -> bool {
     let rests = session.status.at_rest() && session.unread == 0 && session.interrupt.is_none();
     let machine = if rests { machine_of(session).ok().flatten() } else { None };
@@ -96,8 +97,8 @@ pub(super) fn used_by(session: &Session) -> Result<Usage, RuntimeError> {
     Ok(machine_of(session)?.map(|machine| machine.usage).unwrap_or_default())
 }
 
-/// Returns the outcome of the last run, from the session's state. Returns `None` before the first commit, and in
-/// the middle of a run.
+/// Returns the outcome that the session's state shows: the ending of the last turn, or the reason why the turn waits.
+/// Returns `None` before the first turn, and in the middle of a step.
 ///
 /// Errors: those of [`machine_of`].
 pub fn outcome_of(session: &Session, now: Timestamp) -> Result<Option<RunOutcome>, RuntimeError> {

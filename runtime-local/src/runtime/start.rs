@@ -24,7 +24,7 @@ const TRIES_MAX: u32 = 8;
 pub struct Started {
     /// The session.
     pub key: SessionKey,
-    /// Set if the message had been accepted before under this idempotency key.
+    /// True if the message had been accepted before under this idempotency key.
     pub duplicate: bool,
 }
 
@@ -39,8 +39,13 @@ impl Runtime {
     /// message began.
     ///
     /// A new session is [refused](RuntimeError::NotServed) if the runtime's [source](crate::AgentSource) does not
-    /// find its agent, because no worker here could go on with it after a restart. It is accepted if another
-    /// program [serves](Execute::served_elsewhere) the agent.
+    /// find its agent, because no worker here could go on with it after a restart. It is accepted if another program
+    /// [serves](Execute::served_elsewhere) the agent.
+    ///
+    /// Further errors: the session is [aborted](RuntimeError::Aborted), it belongs to [another
+    /// agent](RuntimeError::OtherAgent), it began with [another message](RuntimeError::NotFirst), the key was used
+    /// before for [something else](RuntimeError::KeyConflict), the tools of the agent may not be used on this
+    /// [store](RuntimeError::EffectsRefused), or the session kept [changing](RuntimeError::Contended).
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;
@@ -75,10 +80,11 @@ impl Runtime {
         Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
     }
 
-    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to an
-    /// existing one. A new session is [refused](RuntimeError::NotServed) if the runtime's
-    /// [source](crate::AgentSource) does not find its agent, unless another program
-    /// [serves](Execute::served_elsewhere) the agent.
+    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to an existing one. A
+    /// new session is [refused](RuntimeError::NotServed) if the runtime's [source](crate::AgentSource) does not find
+    /// its agent, unless another program [serves](Execute::served_elsewhere) the agent. The errors are those of
+    /// [`execute`](Self::execute), except [`Held`](RuntimeError::Held): a run that holds the session gets the
+    /// message.
     pub async fn start(&self, request: Execute) -> Result<Started, RuntimeError> {
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;
@@ -159,8 +165,8 @@ impl Runtime {
         }
     }
 
-    /// Delivers the message to the existing session that belongs to the key. Returns `None` if the session has been
-    /// deleted since.
+    /// Delivers the message to the existing session, for its present run or the next one. Returns `None` if the
+    /// session has been deleted since.
     async fn join(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
         match self.host.repeated(|| self.host.store().deliver(&prepared.key, prepared.item.clone())).await? {
             joined @ (Delivery::Accepted { .. } | Delivery::Duplicate { .. }) => {

@@ -45,13 +45,13 @@ pub(super) struct Tail {
     cursor: EventCursor,
     incarnation: Option<Incarnation>,
     until: Until,
-    /// Set if the session, as a child, had ended when it was last read.
+    /// True if the session, as a child, had ended when it was last read.
     pub(super) has_ended: bool,
-    /// Set if deltas are shown.
+    /// True if deltas are shown.
     deltas: bool,
     /// The stream whose deltas were shown last, until its message or its end is shown.
     within: Option<StreamId>,
-    /// Set while a stream runs.
+    /// True while a stream runs.
     streaming: bool,
     read: VecDeque<Shown>,
     pub(super) over: bool,
@@ -127,7 +127,7 @@ impl Tail {
         }
     }
 
-    /// Reads the next page. Returns true if there is more already.
+    /// Reads the next page. Returns true if more can be read at once.
     async fn look(&mut self, session: &Session) -> Result<bool, RuntimeError> {
         let place = self.place_in(session)?;
         // A session without newer events is not asked for them, because a waiting reader looks every second.

@@ -127,7 +127,8 @@ impl Runtime {
         }
     }
 
-    /// Returns the agent in another program that a call of this session waits for. None if no such call waits.
+    /// Returns the agent in another program that the call with this pending id waits for. Returns `None` if no such
+    /// call waits.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).

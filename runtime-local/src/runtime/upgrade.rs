@@ -25,13 +25,14 @@ pub struct Breaking {
     pub agent: String,
     /// The queue under which the session waits.
     pub queue: QueueLabel,
-    /// The status of the session. A session at rest breaks only once it gets a message, or looks at its background children.
+    /// The status of the session. A session at rest breaks only once it gets a message, or must look at sessions that
+    /// work for it.
     pub status: SessionStatus,
     /// All reasons why the session would break.
     pub why: Vec<Breaks>,
 }
 
-/// A reason that keeps a session from going on.
+/// A reason why a session could not go on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "breaks", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -156,7 +157,7 @@ impl Runtime {
     }
 }
 
-/// Returns whether the error concerns only this session, and not the others.
+/// Returns true if the error comes from the data of this session, so that other sessions may be readable.
 pub(super) fn cannot_be_read(error: &StoreError) -> bool {
     matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing | StoreErrorKind::Newer)
 }

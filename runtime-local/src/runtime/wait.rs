@@ -1,4 +1,4 @@
-//! Waits for a session and for the children that it waits for. Runs the sessions among them that are due, as a
+//! Waits for a session and for the children that it waits for. Meanwhile, runs those of them that are due, as a
 //! worker does.
 
 use std::sync::Arc;
@@ -245,7 +245,7 @@ pub(super) enum Look {
     Due,
 }
 
-/// Returns whether a call of the session waits for children elsewhere.
+/// Returns true if a call of the session waits for children elsewhere.
 fn is_elsewhere(session: &Session) -> Result<bool, RuntimeError> {
     let machine = machine_of(session)?;
     let batch = machine.as_ref().and_then(|machine| machine.state.batch());

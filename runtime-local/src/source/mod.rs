@@ -16,7 +16,7 @@ pub(crate) use known::KnownAgents;
 
 use crate::agent::Agent;
 
-/// Finds the agent of a session that this process did not start, or builds it again.
+/// A source of agents. It finds the agent of a session that this process did not start, or builds it again.
 #[async_trait]
 pub trait AgentSource: Send + Sync + 'static {
     /// Returns the agent of the sessions that wait under `queue` with `definition`. After an error, the session is
@@ -31,7 +31,8 @@ pub trait AgentSource: Send + Sync + 'static {
         self.agent(queue, definition).await.map(drop)
     }
 
-    /// Returns the queues of all agents that may be found here. By default, a worker serves these queues.
+    /// Returns the queues of all agents that may be found here. By default, a worker serves these queues. The default
+    /// is all queues.
     fn queues(&self) -> Queues {
         Queues::All
     }
@@ -52,16 +53,17 @@ impl<S: AgentSource + ?Sized> AgentSource for Arc<S> {
     }
 }
 
-/// The effect of a changed agent on its sessions. An agent has changed if its instructions, its tools with their
-/// effect classes, or its limits differ under the same name and version. Model and gate are code, so a change of
-/// them is not noticed.
+/// The effect of a changed agent on its sessions. An agent has changed if its [`Definition`](crate::Definition)
+/// differs under the same name and version, for example in the instructions, the tools with their effect classes, or
+/// the limits. The code of models, tools, gates and hooks is not part of the definition, so a change of code is not
+/// noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Changed {
     /// The session goes on with the agent as it is now, and a warning is logged.
     #[default]
     GoesOn,
-    /// The session is not run by this process, nor by any other process with the changed agent, until a
-    /// process has the agent that it began with. It can still be stopped and deleted.
+    /// The session is run only by a process that has the agent as it was when the session began. It can still be
+    /// stopped and deleted.
     IsRefused,
 }
 

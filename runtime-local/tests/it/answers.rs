@@ -19,7 +19,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::{Fake, spec};
 
-/// An agent that asks for one payment and is then done, and its payment tool.
+/// Returns an agent that asks for one payment and is then done, and its payment tool.
 fn payer(arguments: &'static str) -> (Arc<Agent>, Fake) {
     let tool = Fake::echo("pay");
     let model = Script::calling(vec![("pay", arguments)]);

@@ -22,7 +22,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// The text of the newest user message.
+/// Returns the text of the newest user message.
 pub(crate) fn last_said(request: &ModelRequest) -> String {
     let text =
         |message: &Message| if let Message::User(said) = message { Some(said.text.clone()) } else { None };
@@ -37,7 +37,7 @@ pub(crate) fn call(tool: &'static str, arguments: String) -> Say {
     Say::Calls(vec![(tool, Box::leak(arguments.into_boxed_str()))])
 }
 
-/// The ids of the children that a result names.
+/// Returns the ids of the children that a result names.
 pub(crate) fn ids(told: &str) -> Vec<String> {
     let words = told.split(|at: char| !at.is_ascii_alphanumeric() && at != '-');
     words.filter(|word| word.starts_with("child-")).map(str::to_owned).collect()
@@ -47,8 +47,8 @@ pub(crate) fn begin(more: &str) -> String {
     format!(r#"{{"tasks":["dig"],"background":true{more}}}"#)
 }
 
-/// A parent whose model answers with `does`. Its helpers finish their tasks at once; a helper whose task is "write"
-/// first waits for a person, and one whose task is "never" never answers.
+/// Returns a parent whose model answers with `does`. Its helpers finish their tasks at once; a helper whose task is
+/// "write" first waits for a person, and one whose task is "never" never answers.
 pub(crate) fn family(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> (Script, Arc<Agent>) {
     let model = Script::new(move |request| match is_child(request) {
         true if last_said(request) == "write" && results(request).is_empty() => {
@@ -71,7 +71,7 @@ pub(crate) fn family(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static
     (model, Arc::new(built.unwrap()))
 }
 
-/// A parent that begins a helper and then says that it has done so.
+/// Returns a parent that begins a helper and then says that it has done so.
 fn begins(arguments: &'static str) -> (Script, Arc<Agent>) {
     family(move |request| match results(request).is_empty() {
         true => Say::Calls(vec![("helper", arguments)]),
@@ -163,7 +163,7 @@ async fn the_end_of_a_quiet_child_waits_for_the_next_turn() {
     agrees(&runtime, &parent).await;
 }
 
-/// A parent that begins helpers with `begun` and then waits for children with `awaited`.
+/// Returns a parent that begins helpers with `begun` and then waits for children with `awaited`.
 fn waits(begun: &'static str, awaited: &'static str) -> Arc<Agent> {
     let (_, agent) = family(move |request| match results(request).len() {
         0 => Say::Calls(vec![("helper", begun)]),

@@ -16,7 +16,7 @@ use crate::bench::{agent, asking_for, completes, finish, runtime, say, store, to
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A parent that begins a child and, after ten more seconds, makes these calls about it.
+/// Returns a parent that begins a child and, after ten more seconds, makes these calls about it.
 fn sends_late(calls: &'static [(&'static str, &'static str)]) -> Arc<Agent> {
     let (_, agent) = family(move |request| match (results(request).len(), results(request).first()) {
         (0, _) => call("helper", begin("")),

@@ -36,7 +36,7 @@ impl Clock for Virtual {
     }
 }
 
-/// The time on the clock of a store that was made at `began`.
+/// Returns the time on the clock of a store that was made at `began`.
 pub(crate) fn store_now(began: Instant) -> Timestamp {
     Timestamp::from_ms(1_000_000).after(began.elapsed())
 }
@@ -49,7 +49,7 @@ pub(crate) fn store() -> MemoryStore {
 /// came. A test that exceeds this limit ends the whole test program, which prints the test's name.
 const REAL_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// Ends the program unless it is dropped within `REAL_TIME_MAX`.
+/// A watchdog that ends the program unless it is dropped within `REAL_TIME_MAX`.
 pub(crate) struct Watch(#[expect(dead_code, reason = "dropping it says that the test is over")] Sender<()>);
 
 impl Watch {
@@ -58,7 +58,7 @@ impl Watch {
         let test = thread::current().name().unwrap_or("a test").to_owned();
         thread::spawn(move || {
             if waits.recv_timeout(REAL_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
-                // `eprintln` would not do: the output of a test is kept back until the test is over.
+                // `eprintln` is not used, because the output of a test is held back until the test is over.
                 let _ = writeln!(
                     stderr(),
                     "{test}: not over after {REAL_TIME_MAX:?}: what it waits for does not come"
@@ -77,7 +77,7 @@ impl Layer for Watch {
     }
 }
 
-/// A store in a file, in real time, with the same time limit.
+/// Opens a store in a file, which runs in real time, with the same time limit.
 pub(crate) async fn file_store(file: impl AsRef<Path>) -> Layered<SqliteStore, Watch> {
     let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
     Layered::new(store, Watch::begin())
@@ -87,13 +87,13 @@ pub(crate) fn options() -> RuntimeOptions {
     RuntimeOptions::default().effects_override(Some("memory".into()))
 }
 
-/// A runtime that knows this agent.
+/// Returns a runtime that knows this agent.
 pub(crate) fn runtime(store: &(impl StateStore + Clone), agent: &Arc<Agent>) -> Runtime {
     let agents = Agents::new().with(Arc::clone(agent));
     Runtime::new(Arc::new(store.clone()), Arc::new(agents), options())
 }
 
-/// A runtime that knows no agent.
+/// Returns a runtime that knows no agent.
 pub(crate) fn agentless(store: &(impl StateStore + Clone)) -> Runtime {
     Runtime::new(Arc::new(store.clone()), Arc::new(Agents::new()), options())
 }
@@ -149,7 +149,7 @@ pub(crate) async fn only_result(runtime: &Runtime, key: &SessionKey) -> (ResultS
     (result.status, result.content)
 }
 
-/// The id of the only pending call of the session.
+/// Returns the id of the only pending call of the session.
 pub(crate) async fn only_pending(runtime: &Runtime, key: &SessionKey) -> PendingId {
     let pending = runtime.pending(key).await.unwrap();
     assert_eq!(pending.len(), 1, "{pending:?}");
@@ -167,7 +167,7 @@ pub(crate) fn worker(runtime: &Runtime, options: WorkerOptions) -> tokio_util::s
     stop.drop_guard()
 }
 
-/// Lets everything happen that needs no time to pass.
+/// Waits a millisecond, so that everything that takes no time has happened.
 pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }

@@ -48,7 +48,7 @@ impl Provider {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// A model that takes a second to answer, or fails at once if the provider is out.
+    /// Returns a model that takes a second to answer, or fails at once if the provider is out.
     fn model(&self) -> Script {
         let provider = self.clone();
         Script::new(move |_| {
@@ -61,7 +61,7 @@ impl Provider {
         })
     }
 
-    /// An agent that asks the provider's model once per step and does not retry.
+    /// Returns an agent that asks the provider's model once per step and does not retry.
     fn agent(&self) -> Arc<Agent> {
         let agent = agent(&self.model()).retries(Retries::none()).breaker(BreakerRules::default());
         Arc::new(agent.build().unwrap())
@@ -293,12 +293,12 @@ async fn u10_a_provider_that_refuses_lives() {
     assert_eq!(ends(&process, &agent).await, "model.provider", "the count began anew");
 }
 
-/// The key of the record that holds the breaker of `test:script`.
+/// Returns the key of the record that holds the breaker of `test:script`.
 fn key() -> SessionKey {
     SessionKey::new(TenantId::new(BREAKER_TENANT).unwrap(), "breaker test:script".parse().unwrap())
 }
 
-/// A claim by a worker that dies at once.
+/// Returns a claim by a worker that dies at once.
 fn dying() -> ClaimOne {
     ClaimOne {
         run: RunId::new("dies").unwrap(),

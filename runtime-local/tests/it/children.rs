@@ -34,7 +34,7 @@ fn helper() -> SubAgent {
     SubAgent::new("helper", "Does one thing.").instructions("You help.")
 }
 
-/// A parent that gives the tasks in `arguments`, and children whose model answers with `does`.
+/// Returns a parent that gives the tasks in `arguments`, and children whose model answers with `does`.
 fn family(
     arguments: &'static str,
     does: impl Fn(&str, &ModelRequest) -> Say + Send + Sync + 'static,
@@ -70,7 +70,7 @@ async fn rests(runtime: &Runtime, key: &SessionKey) -> SessionStatus {
     }
 }
 
-/// The sessions of the first `count` children of the only pending call, in the order of their tasks.
+/// Returns the sessions of the first `count` children of the only pending call, in the order of their tasks.
 async fn children(runtime: &Runtime, parent: &SessionKey, count: u32) -> Vec<SessionKey> {
     let pending = only_pending(runtime, parent).await;
     let names = (0..count).map(|index| ChildNames::of(&pending, index).unwrap().id);

@@ -46,7 +46,7 @@ fn pay(paid: &Paid) -> FunctionTool<Payment> {
     .ask_if(|payment| (payment.euros > 100).then(|| format!("{} euros are a lot", payment.euros)))
 }
 
-/// An agent that asks to pay these sums in one step.
+/// Returns an agent that asks to pay these sums in one step.
 fn treasurer(euros: &[u32], paid: &Paid) -> AgentBuilder {
     let calls: Vec<String> = euros.iter().map(|euros| json!({ "euros": euros }).to_string()).collect();
     let calls = calls.into_iter().map(|arguments| ("pay", &*arguments.leak())).collect();

@@ -19,7 +19,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A tool that stores its `n` and returns the custom state as it was when the step began.
+/// Returns a tool that stores its `n` and returns the custom state as it was when the step began.
 fn remember(name: &str) -> Fake {
     Fake::new(name, |call| async move {
         let n = call.arguments["n"].clone();
@@ -32,7 +32,8 @@ fn rules(schema: Value) -> StateRules {
     StateRules { schema: Some(schema), ..StateRules::default() }
 }
 
-/// An agent that makes two calls at once, then one that the schema refuses, then one beside a call that needs approval.
+/// Returns an agent that makes two calls at once, then one that the schema refuses, then one beside a call that needs
+/// approval.
 fn clerk() -> Arc<Agent> {
     let model = Script::new(|request| match results(request).len() {
         0 => Say::Calls(vec![("note", r#"{"n":1}"#), ("look", r#"{"n":2}"#)]),

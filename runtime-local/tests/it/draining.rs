@@ -18,7 +18,7 @@ use crate::script::{Say, Script};
 use crate::stub_store::{LATE, stumbling};
 use crate::tools::Fake;
 
-/// An at-most-once tool that takes 22 s, more than half of a worker's default shutdown grace.
+/// Returns an at-most-once tool that takes 22 s, more than half of a worker's default shutdown grace.
 fn slow(name: &str) -> Fake {
     Fake::new(name, |_| async {
         tokio::time::sleep(Duration::from_secs(22)).await;
@@ -28,7 +28,7 @@ fn slow(name: &str) -> Fake {
     .serial()
 }
 
-/// An agent that makes two calls in one step, then a third in the next.
+/// Returns an agent that makes two calls in one step, then a third in the next.
 fn paying(tool: &Fake) -> Arc<Agent> {
     let model = Script::new(|request| match crate::script::results(request).len() {
         0 => Say::Calls(vec![("pay", "{}"), ("pay", "{}")]),

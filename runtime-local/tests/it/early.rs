@@ -142,7 +142,7 @@ struct Watched {
     may_clean_up: Arc<Semaphore>,
 }
 
-/// Logs that a call was dropped before it ended.
+/// A guard that logs if a call is dropped before it has ended.
 struct Middle<'t>(Option<&'t Watched>);
 
 impl Drop for Middle<'_> {

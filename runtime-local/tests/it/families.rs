@@ -23,7 +23,7 @@ use crate::bench::{agent, asking_for, finish, only_pending, only_result, runtime
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A parent whose only child asks a person before it writes.
+/// Returns a parent whose only child asks a person before it writes.
 fn family() -> Arc<Agent> {
     let model =
         Script::new(|request| match (request.system.contains("You help."), results(request).is_empty()) {
@@ -252,7 +252,8 @@ async fn a_session_created_again_before_the_deletion_is_looked_at_before_it_is_d
     assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
 }
 
-/// Fails reads of sessions: so many of them for now, or all of them for good.
+/// A layer that fails reads of sessions: the next `for_now` of them with an error that may be retried, and all of
+/// them for good once `for_good` is set.
 #[derive(Clone, Default)]
 struct Blind {
     for_now: Arc<AtomicU32>,

@@ -17,7 +17,8 @@ use crate::bench::{
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// A process with this agent, or with none. Its leases are short, so that other processes soon take its sessions over.
+/// Starts a process with this agent, or with none. Its leases are short, so that other processes soon take its
+/// sessions over.
 async fn process(folder: &Path, agent: Option<&Arc<Agent>>) -> Runtime {
     process_holding_for(Duration::from_secs(1), folder, agent).await
 }

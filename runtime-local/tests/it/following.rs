@@ -80,14 +80,15 @@ impl Screen {
         }
     }
 
-    /// The durable events as bytes; nothing provisional may be left.
+    /// Returns the durable events as bytes. Panics if anything provisional is left.
     fn bytes(&self) -> Vec<u8> {
         assert_eq!(self.open, None, "nothing provisional is left");
         serde_json::to_vec(&self.events).unwrap()
     }
 }
 
-/// A model that speaks slowly, for three turns. The first attempt at the second turn is cut off in the middle.
+/// Returns a model that speaks slowly, for three turns. The first attempt at the second turn is cut off in the
+/// middle.
 fn talker() -> Script {
     let cut = Arc::new(AtomicU32::new(0));
     Script::new(move |request| {
@@ -104,7 +105,7 @@ fn quick_lease(store: &(impl StateStore + Clone), agent: &Arc<Agent>) -> Runtime
     Runtime::new(Arc::new(store.clone()), Arc::new(agents), options)
 }
 
-/// The text of the message that each stream became.
+/// Returns the text of the message that each stream became.
 async fn messages_by_stream(runtime: &Runtime, key: &SessionKey) -> BTreeMap<StreamId, String> {
     let texts: BTreeMap<_, _> = runtime
         .messages(key)
@@ -210,7 +211,8 @@ async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
     assert!(within >= CUTS / 4 && dropped >= 5 && takeovers >= 5, "{within} {dropped} {takeovers}");
 }
 
-/// A session that a run holds, with two deltas of its first stream, and the cursor of a reader that has seen both.
+/// Returns a session that a run holds, with two deltas of its first stream, and the cursor of a reader that has seen
+/// both.
 async fn speaking(store: &MemoryStore, front: &Runtime) -> (Fence, SessionKey, EventCursor) {
     let agent = Arc::new(agent(&talker()).build().unwrap());
     let key = front.start(say(&agent, "one").served_elsewhere()).await.unwrap().key;

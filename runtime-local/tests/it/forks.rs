@@ -23,7 +23,8 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// An agent with two steps: in the first all calls end; the second parks on an approval beside a call that has ended.
+/// Returns an agent with two steps: in the first all calls end; the second parks on an approval beside a call that
+/// has ended.
 fn mixed() -> (Arc<Agent>, Fake) {
     let pay = Fake::echo("pay").effect(EffectClass::AtMostOnce);
     let look = Fake::echo("look").effect(EffectClass::ReadOnly);
@@ -41,7 +42,7 @@ async fn checkpoint_ids(runtime: &Runtime, key: &SessionKey) -> Vec<CheckpointId
     page.items.into_iter().map(|entry| entry.checkpoint.id).collect()
 }
 
-/// Everything that a reader can read of the session, as text.
+/// Returns everything that a reader can read of the session, as text.
 async fn everything(runtime: &Runtime, key: &SessionKey) -> String {
     let session = runtime.session(key).await.unwrap();
     let messages = runtime.messages(key).await.unwrap();
@@ -51,7 +52,8 @@ async fn everything(runtime: &Runtime, key: &SessionKey) -> String {
     format!("{session:?} {messages:?} {events:?} {checkpoints:?} {pending:?}")
 }
 
-/// Asserts that each call has one result, in call order (INV-08), and that the rows rebuild the state (INV-10).
+/// Asserts that each call has one result, in call order (INV-08), that each turn that began has ended once (INV-12),
+/// and that the rows rebuild the state (INV-10).
 async fn check(runtime: &Runtime, key: &SessionKey) {
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
     for message in transcript(runtime, key).await {

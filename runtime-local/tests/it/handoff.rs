@@ -36,7 +36,7 @@ fn asks_for_extract(request: &ModelRequest) -> bool {
     request.system.starts_with("You hand the work of an agent over")
 }
 
-/// The messages of a request in order: their text, or their role if they have none.
+/// Returns the messages of a request in order: their text, or their role if they have none.
 fn said(request: &ModelRequest) -> Vec<String> {
     let text = |message: &Arc<Message>| match &**message {
         Message::User(said) => said.text.clone(),
@@ -52,7 +52,7 @@ fn extract() -> String {
     format!("{EXTRACT_MARKER}\n\n{EXTRACT}")
 }
 
-/// A model that answers every message with `done`, and writes extracts.
+/// Returns a model that answers every message with `done`, and writes extracts.
 fn talker() -> Script {
     Script::new(|request| if asks_for_extract(request) { Say::Text(EXTRACT) } else { Say::Text("done") })
 }
@@ -194,7 +194,8 @@ async fn b50_handed_over_twice_under_one_key_it_is_one_session() {
     assert!(matches!(runtime.hand_off(&source, taken).await, Err(RuntimeError::Exists { .. })));
 }
 
-/// A layer that loses the next deliveries before they reach the store, as many as it says.
+/// A layer that loses the next deliveries before they reach the store. It holds the number of deliveries that are
+/// still to be lost.
 #[derive(Default)]
 struct Undelivered(AtomicU32);
 

@@ -24,7 +24,7 @@ use crate::taking_over::{asks_for_extract, heir, writer};
 
 const LATER: Duration = Duration::from_secs(10);
 
-/// A model whose helper hands over at once and answers later messages, and whose heir calls `write`.
+/// Returns a model whose helper hands over at once and answers later messages, and whose heir calls `write`.
 fn script(root: impl Fn(&holdover_core::model::ModelRequest) -> Say + Send + Sync + 'static) -> Script {
     Script::new(move |request| {
         let is_new = request.messages.last().is_some_and(|last| !matches!(&**last, Message::Tool(_)));
@@ -51,7 +51,7 @@ fn built(model: &Script, with: impl Fn(AgentBuilder) -> AgentBuilder) -> Arc<Age
     Arc::new(with(builder).build().unwrap())
 }
 
-/// A parent that waits for the helper.
+/// Returns a parent that waits for the helper.
 fn waits() -> Script {
     script(|request| match results(request).is_empty() {
         true => Say::Calls(vec![("helper", r#"{"tasks":["help"]}"#)]),
@@ -198,7 +198,7 @@ impl Hook for Warden {
     }
 }
 
-/// A root session that hands itself over.
+/// Returns a root session that hands itself over.
 fn hands_over() -> Script {
     script(|request| match results(request).is_empty() {
         true => Say::Calls(vec![("heir", r#"{"goal":"paint"}"#)]),

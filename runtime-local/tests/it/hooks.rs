@@ -29,7 +29,7 @@ use crate::bench::{
 use crate::script::{Say, Script};
 use crate::tools::{Fake, spec};
 
-/// The replies of a hook at each point; without one, the hook does nothing.
+/// The replies of a hook at each point. Without a reply for a point, the hook does nothing there.
 #[derive(Clone, Default)]
 struct Does {
     before_model: Option<BeforeModel>,

@@ -16,14 +16,14 @@ use crate::bench::{agent, agentless, asking_for, options, runtime, say, store, w
 use crate::script::Script;
 use crate::tools::Fake;
 
-/// A runtime that has the encryption key.
+/// Returns a runtime that has the encryption key.
 fn keyed(store: &MemoryStore, agent: &Arc<Agent>) -> Runtime {
     let ring = Keyring::of(KeyId(1), EncryptionKey::new([7; EncryptionKey::BYTES]));
     let agents = Agents::new().with(Arc::clone(agent));
     Runtime::new(Arc::new(Encrypted::new(ring).around(store.clone())), agents, options())
 }
 
-/// An agent whose only call needs approval, so that its session waits.
+/// Returns an agent whose only call needs approval, so that its session waits.
 fn asking() -> Arc<Agent> {
     let tool = Fake::echo("ask");
     Arc::new(agent(&Script::calling(vec![("ask", "{}")])).tool(tool).gate(asking_for("ask")).build().unwrap())

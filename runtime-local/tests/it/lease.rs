@@ -122,7 +122,7 @@ async fn a_call_that_was_made_ready_does_not_act_when_the_lease_has_ended_meanwh
     let model = Script::calling(vec![("act", "{}")]);
     let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
     let store = stumbling(store());
-    // No renewal is answered in time. An error as the answer would end nothing while the lease runs.
+    // No renewal is answered in time. An error as the answer would not end the run while the lease runs.
     *store.layer().no_renewals_until.lock().unwrap() = Some(Instant::now() + 10 * LATE);
     let mut run = runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap();
     assert_eq!(run.first_outcome().await.unwrap().unwrap().kind(), OutcomeKind::Lost);

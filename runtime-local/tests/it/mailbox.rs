@@ -17,7 +17,7 @@ use crate::bench::{
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// A model that never answers "stuck", and answers everything else at once.
+/// Returns a model that never answers "stuck", and answers everything else at once.
 fn model() -> Script {
     let stuck = |message: &Message| matches!(message, Message::User(said) if said.text == "stuck");
     Script::new(move |request| match request.messages.last().is_some_and(|message| stuck(message)) {

@@ -21,7 +21,7 @@ struct Bill {
     cents: u32,
 }
 
-/// A model that gives these arguments to `finish` one after another, and then repeats the last.
+/// Returns a model that gives these arguments to `finish` one after another, and then repeats the last.
 fn saying(values: &'static [&'static str]) -> Script {
     Script::new(move |request| {
         let at = results(request).len().min(values.len() - 1);

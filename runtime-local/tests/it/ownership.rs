@@ -18,7 +18,7 @@ use crate::stopping::Rooms;
 use crate::stub_store::{LATE, stumbling};
 use crate::tools::Fake;
 
-/// A tool whose first call never returns; later calls do.
+/// Returns a tool whose first call never returns; later calls do.
 fn stuck_once(name: &str) -> Fake {
     let calls = std::sync::atomic::AtomicU32::new(0);
     Fake::new(name, move |_| {

@@ -15,7 +15,7 @@ use holdover_runtime_local::{Agent, Runtime};
 use crate::bench::{agent, agentless, completes, finish, runtime, say, store, transcript};
 use crate::script::{Say, Script};
 
-/// A model that says two pieces and then writes a call, each after ten seconds. Asked again, it goes on.
+/// Returns a model that says two pieces and then writes a call, each after ten seconds. Asked again, it goes on.
 fn slow() -> Script {
     Script::new(|request| match request.step {
         1 => {
@@ -26,7 +26,7 @@ fn slow() -> Script {
     })
 }
 
-/// A session whose model was stopped after `seconds`.
+/// Runs a session and stops its model after `seconds`.
 async fn stopped_after(seconds: u64, agent: Agent) -> (Runtime, SessionKey) {
     let (store, agent) = (store(), Arc::new(agent));
     let runtime = runtime(&store, &agent);

@@ -14,7 +14,7 @@ use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
 const PLAIN: &str = r#"{"order":{"amount":1}}"#;
-/// The tool reads the amount 9999; it does not know the name `order.amount`.
+/// Arguments from which the tool reads the amount 9999, because it does not know the name `order.amount`.
 const SHADOWED: &str = r#"{"order.amount":"1","order":{"amount":9999}}"#;
 const TWICE: &str = r#"{"order":{"amount":1,"amount":9999}}"#;
 

@@ -23,7 +23,7 @@ use crate::bench::{agent, completes, runtime, say, store};
 use crate::script::Script;
 use crate::tools::Fake;
 
-/// A session whose turn is over.
+/// Runs a session until its turn is over.
 async fn rested() -> (MemoryStore, Runtime, SessionKey) {
     let agent = agent(&Script::calling(vec![("pay", "{}")])).tool(Fake::echo("pay"));
     let (store, agent) = (store(), Arc::new(agent.build().unwrap()));

@@ -15,7 +15,8 @@ use crate::bench::{agent, asking_for, completes, runtime, say, store, transcript
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A parent that begins background helpers with these arguments. Each helper waits for a person, without a time limit.
+/// Returns a parent that begins background helpers with these arguments. Each helper waits for a person, without a
+/// time limit.
 fn begins(arguments: &'static str) -> (Script, Arc<Agent>) {
     let model = Script::new(move |request| match (is_child(request), results(request).is_empty()) {
         (true, true) => Say::Calls(vec![("write", "{}")]),

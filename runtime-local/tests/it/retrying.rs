@@ -19,7 +19,7 @@ use crate::tools::Fake;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A model that first fails and asks for a wait of an hour.
+/// Returns a model that first fails and asks for a wait of an hour.
 fn patient() -> Script {
     Script::new(|request| match request.attempt {
         0 => Say::Fail(ModelError::transient("it is being loaded", Some(HOUR))),

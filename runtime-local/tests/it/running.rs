@@ -17,7 +17,7 @@ use crate::bench::{agent, completes, runtime, say, store};
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
-/// A tool that takes this long.
+/// Returns a tool whose calls take this long.
 fn lasting(name: &str, effect: EffectClass, takes: Duration) -> Fake {
     Fake::new(name, move |_| async move {
         tokio::time::sleep(takes).await;
@@ -27,7 +27,7 @@ fn lasting(name: &str, effect: EffectClass, takes: Duration) -> Fake {
     .serial()
 }
 
-/// The reports about calls until the turn is over, each with its time in milliseconds since `began`.
+/// Returns the reports about calls until the turn is over, each with its time in milliseconds since `began`.
 async fn told(
     mut shown: BoxStream<'static, Result<Shown, RuntimeError>>,
     began: Instant,
@@ -55,7 +55,7 @@ async fn told(
     told
 }
 
-/// The reports that a follower in another process gets while these calls of one step run one after the other.
+/// Returns the reports that a follower in another process gets while these calls of one step run one after the other.
 async fn followed(tools: Vec<Fake>, calls: Vec<(&'static str, &'static str)>) -> Vec<(u128, String)> {
     let model = Script::new(move |request| match crate::script::results(request).len() {
         0 => Say::Calls(calls.clone()),
@@ -72,7 +72,7 @@ async fn followed(tools: Vec<Fake>, calls: Vec<(&'static str, &'static str)>) ->
     telling.await.unwrap()
 }
 
-/// The time of the only report with these words, in milliseconds.
+/// Returns the time of the only report with these words, in milliseconds.
 fn when(told: &[(u128, String)], what: &str) -> u128 {
     let found: Vec<u128> = told.iter().filter(|(_, said)| said == what).map(|(at, _)| *at).collect();
     assert_eq!(found.len(), 1, "{what}: {told:?}");

@@ -44,12 +44,12 @@ impl Ground {
         Sandboxes::new(LocalSandboxes::open(&self.options()).unwrap())
     }
 
-    /// The number of entries in the root of the sandboxes.
+    /// Returns the number of entries in the root of the sandboxes.
     fn left(&self) -> usize {
         fs::read_dir(self.0.path().join("root")).unwrap().count()
     }
 
-    /// The number of processes on this machine that belong to a sandbox with its workspace in this root.
+    /// Returns the number of processes on this machine that belong to a sandbox with its workspace in this root.
     fn processes(&self) -> usize {
         let own = fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(|entry| {
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
@@ -77,7 +77,7 @@ async fn until(mut is: impl FnMut() -> bool) {
     panic!("it never came");
 }
 
-/// An agent with sandboxes that runs every command without approval.
+/// Returns an agent with sandboxes that runs every command without approval.
 fn equipped(model: &Script, sandboxes: &Sandboxes) -> AgentBuilder {
     let gate = RuleGate::new(vec![ApprovalRule::new("run_command", RuleAction::Allow)]);
     agent(model).gate(gate).tools(sandboxes.tools()).provisioner(sandboxes.provisioner())

@@ -54,19 +54,19 @@ impl Script {
         Self { say: Arc::new(say), asked: Arc::default(), stall_timeout: None, circuit: "test:script" }
     }
 
-    /// Sets the longest silence that the model is granted.
+    /// Sets the longest silence before a call of the model is given up.
     pub(crate) fn silent_for(mut self, at_most: Duration) -> Self {
         self.stall_timeout = Some(at_most);
         self
     }
 
-    /// Sets the server under which circuit breakers keep this model.
+    /// Sets the name under which circuit breakers keep this model.
     pub(crate) fn at(mut self, circuit: &'static str) -> Self {
         self.circuit = circuit;
         self
     }
 
-    /// A model that first asks for these tools, and ends the turn once it has their results.
+    /// Returns a model that first asks for these tools, and ends the turn once it has their results.
     pub(crate) fn calling(calls: Vec<(&'static str, &'static str)>) -> Self {
         Self::new(move |request| match results(request).is_empty() {
             true => Say::Calls(calls.clone()),
@@ -79,7 +79,7 @@ impl Script {
     }
 }
 
-/// The contents of the tool results in a request.
+/// Returns the contents of the tool results in a request.
 pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
     let results = request.messages.iter().filter_map(|message| match &**message {
         Message::Tool(result) => Some(result.content.clone()),

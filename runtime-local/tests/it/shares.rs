@@ -22,7 +22,8 @@ fn is_child(request: &ModelRequest) -> bool {
     request.system.contains("You help.")
 }
 
-/// A parent within these limits that gives the tasks in `arguments`, and children whose model answers with `does`.
+/// Returns a parent within these limits that gives the tasks in `arguments`, and children whose model answers with
+/// `does`.
 fn parent(
     limits: Limits,
     arguments: &'static str,

@@ -28,7 +28,8 @@ fn rules() -> Compaction {
     Compaction::default().clear_results_over(5).kept_results(1).summarise_results(true)
 }
 
-/// A model that looks seven times at once, then once slowly, and is then done. `short` answers requests for summaries.
+/// Returns a model that looks seven times at once, then once slowly, and is then done. `short` answers requests for
+/// summaries.
 fn looking(short: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Script {
     Script::new(move |request| match (request.tools.is_empty(), request.step) {
         (true, _) => short(request),

@@ -21,7 +21,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// A model that makes four tool calls, each after a few slow words, and is then done.
+/// Returns a model that makes four tool calls, each after a few slow words, and is then done.
 fn worker_bee() -> Script {
     Script::new(|request| match results(request).len() {
         0..4 => Say::SlowlyCall {

@@ -47,7 +47,7 @@ fn before(word: Word) -> Before {
     Before { word, on_failure: HookPoint::BeforeSubAgent.on_failure(), asked: Arc::default() }
 }
 
-/// An agent with this hook, whose helpers answer with their task.
+/// Returns an agent with this hook, whose helpers answer with their task.
 fn asked_by(hook: &Before) -> (Script, Arc<Agent>) {
     let model = Script::new(|request| {
         if request.system.contains("You help.") {
@@ -64,7 +64,7 @@ fn asked_by(hook: &Before) -> (Script, Arc<Agent>) {
     (model, Arc::new(built))
 }
 
-/// The status and content of the call's result.
+/// Runs a session, and returns the status and content of the call's result.
 async fn outcome(hook: &Before) -> (ResultStatus, String) {
     let (_, agent) = asked_by(hook);
     let runtime = runtime(&store(), &agent);

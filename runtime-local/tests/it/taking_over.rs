@@ -33,7 +33,8 @@ pub(crate) fn heir() -> SubAgent {
         .takes_over()
 }
 
-/// A model that answers with `says`, and whose heir calls `write`, which needs approval, if its goal is "write".
+/// Returns a model that answers with `says`, and whose heir calls `write`, which needs approval, if its goal is
+/// "write".
 fn script(says: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Script {
     Script::new(move |request| {
         let wants_to_write = request
@@ -152,7 +153,7 @@ async fn h26_a_goal_that_is_none_is_refused_and_the_turn_goes_on() {
     }
 }
 
-/// A parent whose child hands its session over.
+/// Returns a parent whose child hands its session over.
 fn family(goal: &'static str) -> (Script, Arc<Agent>) {
     let model =
         script(move |request| match (request.system.contains("You help."), results(request).is_empty()) {

@@ -36,12 +36,12 @@ impl Fake {
         }
     }
 
-    /// A tool that answers with its arguments.
+    /// Returns a tool that answers with its arguments.
     pub(crate) fn echo(name: &str) -> Self {
         Self::new(name, |call| async move { Ok(ToolOutput::text(call.arguments.to_string()).into()) })
     }
 
-    /// A tool that never returns.
+    /// Returns a tool that never returns.
     pub(crate) fn stuck(name: &str) -> Self {
         Self::new(name, |_| futures::future::pending())
     }
@@ -51,7 +51,7 @@ impl Fake {
         self
     }
 
-    /// No call of the same step may run beside one of this tool.
+    /// Makes each call of the tool run alone in its step.
     pub(crate) fn serial(mut self) -> Self {
         self.profile = ResourceProfile::Serial;
         self
@@ -77,7 +77,7 @@ impl Fake {
         self
     }
 
-    /// The calls that the tool has got.
+    /// Returns the calls that the tool has got.
     pub(crate) fn calls(&self) -> Vec<ToolCall> {
         self.calls.lock().unwrap().clone()
     }

@@ -51,7 +51,7 @@ pub(crate) async fn run_and_follow(
     (root, outcome, followed.unwrap())
 }
 
-/// The numbers of the shown events by session, in the order in which they were shown.
+/// Returns the numbers of the shown events by session, in the order in which they were shown.
 pub(crate) fn by_session(items: &[TreeShown]) -> BTreeMap<SessionId, Vec<EventSeq>> {
     let mut by_session = BTreeMap::<_, Vec<_>>::new();
     for item in items {
@@ -60,7 +60,7 @@ pub(crate) fn by_session(items: &[TreeShown]) -> BTreeMap<SessionId, Vec<EventSe
     by_session
 }
 
-/// The numbers of all events of each session of the tree, in order.
+/// Returns the numbers of all events of each session of the tree, in order.
 pub(crate) async fn all(runtime: &Runtime, root: &SessionKey) -> BTreeMap<SessionId, Vec<EventSeq>> {
     let mut all = BTreeMap::new();
     for entry in runtime.tree(root, true).await.unwrap().entries {
@@ -255,7 +255,7 @@ async fn a_child_is_followed_until_the_end_of_the_turn_that_answers() {
     assert_eq!(by_session(&available(&runtime, &root, TreeCursor::START).await), by_session(&before));
 }
 
-/// A chief that gives 70 tasks to clerks, each of which gives a task to a page.
+/// Returns a chief that gives 70 tasks to clerks, each of which gives a task to a page.
 fn many_families() -> Arc<Agent> {
     let tasks: Vec<String> = (0..70).map(|task| task.to_string()).collect();
     let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();

@@ -46,7 +46,7 @@ impl Layer for Reads {
     }
 }
 
-/// A chief that gives this many tasks, and clerks that answer in two parts, each after `takes`.
+/// Returns a chief that gives this many tasks, and clerks that answer in two parts, each after `takes`.
 pub(crate) fn many(tasks: usize, takes: Duration) -> Arc<Agent> {
     let tasks: Vec<String> = (0..tasks).map(|task| task.to_string()).collect();
     let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();
@@ -89,7 +89,7 @@ async fn nothing_is_read_to_wait_for_a_run_here_that_has_no_children() {
     assert_eq!(reads.count.load(Ordering::SeqCst), before);
 }
 
-/// A chief that gives one task, and meanwhile calls a tool that waits until the clerk begins.
+/// Returns a chief that gives one task, and meanwhile calls a tool that waits until the clerk begins.
 fn waiting_for_its_clerk() -> Arc<Agent> {
     let begun = Arc::new(Notify::new());
     let child_begins = Arc::clone(&begun);

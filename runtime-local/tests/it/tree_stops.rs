@@ -45,7 +45,7 @@ impl Layer for Stuck {
     }
 }
 
-/// A chief that waits for the first of two clerks: one is slow, and one asks a person.
+/// Returns a chief that waits for the first of two clerks: one is slow, and one asks a person.
 fn first_of_two(stuck: &Stuck) -> Arc<Agent> {
     let stuck = stuck.clone();
     let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {

@@ -27,7 +27,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-/// The name of the agent that makes the request, from its instructions.
+/// Returns the name of the agent that makes the request, from its instructions.
 pub(crate) fn asked(request: &ModelRequest) -> &'static str {
     ["chief", "clerk", "page"]
         .into_iter()
@@ -39,7 +39,7 @@ pub(crate) fn sub_agent(name: &str) -> SubAgent {
     SubAgent::new(name, "Does it.").instructions(format!("You are {name}."))
 }
 
-/// A chief whose clerk has a page. The page's model answers with `does`.
+/// Returns a chief whose clerk has a page. The page's model answers with `does`.
 pub(crate) fn three(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Agent> {
     let model = Script::new(move |request| match (asked(request), results(request).first()) {
         ("chief", None) => Say::Calls(vec![("clerk", r#"{"tasks":["one"]}"#)]),
@@ -180,7 +180,7 @@ async fn the_first_outcome_that_is_asked_for_is_joined_while_another_child_still
     assert_eq!(content, "[1] done: Q\n[2] stopped: it was not waited for");
 }
 
-/// A chief that asks two clerks without a time limit. The clerks' model answers with `does`.
+/// Returns a chief that asks two clerks without a time limit. The clerks' model answers with `does`.
 fn for_ever(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Agent> {
     let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {
         ("chief", true) => Say::Calls(vec![("clerk", r#"{"tasks":["alpha","beta"]}"#)]),

@@ -30,7 +30,8 @@ fn prices() -> Limits {
     Limits::default().prices(prices)
 }
 
-/// The usage of one answer cut off after this text: the provider's count, and an estimate for the text not counted yet.
+/// Returns the usage of one answer cut off after this text: the provider's count, and an estimate for the text not
+/// counted yet.
 fn of_one() -> Usage {
     let output = TEXT.len().div_ceil(4) as u64;
     Usage {

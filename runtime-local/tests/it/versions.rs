@@ -14,7 +14,7 @@ use crate::bench::{
 use crate::script::Script;
 use crate::tools::Fake;
 
-/// An agent with these instructions that asks before it pays, and its tool.
+/// Returns an agent with these instructions that asks before it pays, and its tool.
 fn payer(words: &str, version: Option<&str>) -> (Arc<Agent>, Fake) {
     let tool = Fake::echo("pay");
     let model = Script::calling(vec![("pay", "{}")]);

@@ -21,7 +21,7 @@ use crate::tools::Fake;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Limits without a bound on the working time of a turn.
+/// Returns limits without a bound on the working time of a turn.
 fn unhurried() -> Limits {
     Limits::default().max_run_ms(None)
 }

@@ -88,7 +88,8 @@ impl Model for Small {
     }
 }
 
-/// An agent that looks once in each turn. Each result is larger than the last, until one alone exceeds the window.
+/// Returns an agent that looks once in each turn. Each result is larger than the last, until one alone exceeds the
+/// window.
 fn looking(model: &Small) -> Arc<Agent> {
     let looks = Arc::new(AtomicU32::new(0));
     let look = Fake::new("look", move |_| {

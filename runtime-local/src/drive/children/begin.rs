@@ -1,4 +1,4 @@
-//! Creates the children of a call.
+//! Begins the children of a call, here or in another program.
 
 use futures::FutureExt;
 use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Parent, ReplyTo};
@@ -12,7 +12,8 @@ use super::{Family, LeaseEnded, all};
 use crate::agent::Agent;
 
 impl Family {
-    /// Creates the children of a call. Answers in place of each child that cannot be created.
+    /// Begins the children of a call: creates their sessions, or gives their tasks to another program. Answers in
+    /// place of each child that cannot be begun.
     pub(super) async fn begin(&self, agent: Option<&Agent>, plan: &ChildPlan) -> Result<(), LeaseEnded> {
         let line = plan.remote.as_deref().map(|remote| self.line(remote));
         let mut each = Vec::new();

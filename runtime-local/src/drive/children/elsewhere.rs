@@ -30,14 +30,14 @@ const STOP_WITHIN: Duration = Duration::from_secs(5);
 /// The time limit of a look, retries included.
 const LOOK_WITHIN: Duration = Duration::from_secs(5);
 
-/// The most characters that are kept of an outcome from another program.
+/// The maximum number of characters that are kept of an outcome from another program.
 const KEPT_CHARS_MAX: usize = 8 * OUTCOME_CHARS_MAX;
 
 /// The connection to the agent in another program that has the tasks of one call.
 pub(super) struct Line<'a> {
     wire: Option<&'a dyn Elsewhere>,
     remote: &'a Remote,
-    /// When the action began.
+    /// The instant at which the action began.
     since: Instant,
     /// True once a task could not be given, or looked for, in time.
     is_broken: AtomicBool,
@@ -80,7 +80,8 @@ impl Family {
         }
     }
 
-    /// Gives a task to an agent in another program.
+    /// Gives a task to an agent in another program. If the task has ended already, answers the call. If the request
+    /// fails, stops the task, because the other program may have taken it.
     pub(super) async fn begin_elsewhere(
         &self,
         line: &Line<'_>,
@@ -122,7 +123,7 @@ impl Family {
         }
     }
 
-    /// Stops a task in another program. If that fails, the task ends at its own deadline.
+    /// Stops a task in another program. A failure is only logged: the task then ends at its own limits.
     pub(super) async fn stop_elsewhere(&self, line: &Line<'_>, task: &SessionId) {
         if let Err(error) =
             line.ask(&line.stops_nothing, STOP_WITHIN, |wire, remote| wire.stop(remote, task)).await

@@ -1,4 +1,4 @@
-//! Stops the children of a call, looks for children that have vanished, and finds successors.
+//! Stops children, looks for children that have vanished, and finds successors.
 
 use futures::FutureExt;
 use holdover_core::children::{ChildNames, ChildOutcome, Children, Unanswered};
@@ -9,7 +9,8 @@ use super::standing::machine_of;
 use super::{Family, LeaseEnded, all};
 
 impl Family {
-    /// Aborts the children that have not ended. A successor of this session is aborted even if it has ended.
+    /// Aborts the children that have not ended, and stops tasks in other programs. A successor of this session is
+    /// aborted even if it has ended.
     pub(super) async fn stop(&self, children: &[Children]) -> Result<(), LeaseEnded> {
         let lines: Vec<_> =
             children.iter().map(|children| children.remote.as_deref().map(|at| self.line(at))).collect();
@@ -42,8 +43,8 @@ impl Family {
         Ok(())
     }
 
-    /// Aborts a child that has not ended. If the child has ended, returns the sessions that took over from it. A child
-    /// that does not exist is created empty and aborted, so it never begins.
+    /// Aborts a child that has not ended, or any child if `also_at_rest` is set. Otherwise returns the sessions that
+    /// took over from the child. A child that does not exist is created empty and aborted, so it never begins.
     async fn stop_or_next(
         &self,
         names: ChildNames,
@@ -84,7 +85,8 @@ impl Family {
         Ok(Vec::new())
     }
 
-    /// Answers in place of the children that do not exist any more.
+    /// Looks for the children. Answers in place of those that do not exist any more, or that ended without their
+    /// tasks. For tasks in other programs, asks for the outcomes.
     pub(super) async fn find(&self, children: &[Unanswered]) -> Result<(), LeaseEnded> {
         let lines: Vec<_> =
             children.iter().map(|children| children.remote.as_deref().map(|at| self.line(at))).collect();
@@ -98,7 +100,7 @@ impl Family {
         all(each).await
     }
 
-    /// Returns a child as it is stored, or its newest successor. None if that session is gone.
+    /// Returns a child as it is stored, or its newest successor. Returns `None` if that session is gone.
     pub(super) async fn newest(
         &self,
         names: ChildNames,

@@ -38,7 +38,7 @@ use crate::elsewhere::Elsewhere;
 use crate::host::{GivenUp, until_answered};
 use crate::outage::Patience;
 
-/// The number of children that are created, stopped or told at once.
+/// The maximum number of requests to children and to receivers of outcomes that are in flight at once.
 const AT_ONCE: usize = 32;
 
 impl Driver {
@@ -135,11 +135,11 @@ impl Driver {
     }
 }
 
-/// An error: the lease ended before the store answered.
+/// The error if the lease ended before the store answered.
 #[derive(Debug)]
 struct LeaseEnded;
 
-/// The running session, with all that its requests to children and parents need.
+/// The data of the running session that its requests to children and to receivers of its outcome need.
 struct Family {
     store: Arc<dyn StateStore>,
     fence: Fence,
@@ -235,7 +235,7 @@ impl Family {
     }
 }
 
-/// Returns the item that tells a parent the outcome of a turn. None if the item cannot be written.
+/// Returns the item that tells a parent the outcome of a turn. Returns `None` if the item cannot be written.
 fn told(parent: &Parent, tasks: &[CallId], outcome: &ChildOutcome) -> Option<InboxItem> {
     let names = ChildNames::of(&parent.pending, outcome.index).ok()?;
     let (key, kind, payload) = match &parent.by {
@@ -263,7 +263,7 @@ fn told(parent: &Parent, tasks: &[CallId], outcome: &ChildOutcome) -> Option<Inb
     Some(InboxItem { key, kind, incarnation: Some(parent.incarnation), payload })
 }
 
-/// Performs all requests, up to 32 at once. Stops at the first error.
+/// Performs all requests, up to [`AT_ONCE`] at a time. Stops at the first error.
 async fn all(each: Vec<BoxFuture<'_, Result<(), LeaseEnded>>>) -> Result<(), LeaseEnded> {
     let mut each = stream::iter(each).buffer_unordered(AT_ONCE);
     while let Some(done) = each.next().await {

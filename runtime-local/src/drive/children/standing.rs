@@ -20,7 +20,7 @@ pub(super) fn machine_of(session: &Session) -> Result<Machine, RuntimeError> {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChildStanding {
-    /// The child works, or is about to.
+    /// The child works, is about to, or waits for something other than people and clients.
     Works,
     /// The child waits for people or clients.
     Waits,

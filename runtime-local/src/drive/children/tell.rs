@@ -95,7 +95,8 @@ fn is_same(one: &ReplyTo, other: &ReplyTo) -> bool {
     (one.incarnation, &one.pending, one.index) == (other.incarnation, &other.pending, other.index)
 }
 
-/// Returns the tasks that the parent at an address gave, in order. The list is empty if the parent waits for an answer.
+/// Returns the tasks that the parent at an address gave, in order. The list is empty unless the address is a parent
+/// that is told by message.
 fn tasks_of(replies: &[ReplyTo], of: &ReplyTo) -> Vec<CallId> {
     let task = |reply: &ReplyTo| match &reply.to.parent()?.by {
         ReplyBy::Message { task, .. } => Some(task.clone()),

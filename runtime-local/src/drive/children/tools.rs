@@ -20,7 +20,7 @@ use super::standing::{ChildStanding, machine_of};
 use super::{Driver, Family, LeaseEnded, has_ended};
 use crate::agent::child_tools::profile;
 
-/// The most characters of a child's last words that the parent's model is shown at once.
+/// The maximum number of characters of a child's last words that the parent's model is shown at once.
 const WORDS_CHARS_MAX: usize = 8_000;
 
 impl Driver {
@@ -33,7 +33,7 @@ impl Driver {
     }
 }
 
-/// The tool for background children as one call uses it.
+/// A tool for background children, prepared for one call.
 struct ChildCall {
     which: ChildTool,
     equipped: Arc<dyn Tool>,

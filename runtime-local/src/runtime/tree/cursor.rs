@@ -37,9 +37,9 @@ pub(super) struct OpenCall {
     pub(super) tool: ToolName,
     pub(super) pending: PendingId,
     pub(super) count: u32,
-    /// Set once all children of the call that will exist have been created.
+    /// True once all children of the call that will exist have been created.
     pub(super) is_created: bool,
-    /// Set if the children run in the background, so that the call ends before they do.
+    /// True if the children run in the background, so that the call ends before they do.
     pub(super) in_background: bool,
     /// The index of the first child that has not been followed yet.
     pub(super) next: u32,
@@ -100,12 +100,12 @@ impl OpenChild {
 }
 
 impl OpenCall {
-    /// Returns whether this is call `call` of session `parent`.
+    /// Returns true if this is call `call` of session `parent`.
     pub(super) fn is_of(&self, parent: Option<&SessionId>, call: &CallId) -> bool {
         self.parent.as_ref() == parent && self.pending.parts().is_some_and(|(_, of)| of == *call)
     }
 
-    /// Returns whether every child has shown all of its events.
+    /// Returns true if every child has shown all of its events.
     pub(super) fn is_over(&self) -> bool {
         self.next >= self.count && self.open.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Follows a tree: streams the events of a session and of the children that its calls wait for.
+//! Follows a tree: streams the events of a session and of the sessions below it.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct TreeMember {
     pub session: SessionId,
     /// The number of sessions above it: 0 for the root.
     pub depth: u32,
-    /// The call that the session answers, or `None` for the root.
+    /// The call that the session answers, or that began it in the background. `None` for the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<ChildPlace>,
     /// The tool of that call, which is the name of the sub-agent.
@@ -73,7 +73,8 @@ impl Runtime {
     ///
     /// At most 64 children are followed at once. The others are followed when an earlier child has ended. A child is
     /// followed until the end of the turn that answers the call; a background child, until the end of its first turn.
-    /// Children that cannot be read here are left out.
+    /// Left out are children that cannot be read here, children in other programs, and sessions that took over from a
+    /// child.
     ///
     /// If a read fails because the store is unavailable, it is repeated, except with [`Follow::Available`]. With
     /// [`Follow::UntilParked`], the stream ends when no run holds the root or any followed child.
@@ -118,8 +119,9 @@ impl Runtime {
         items.flatten().boxed()
     }
 
-    /// Returns the place after the newest event of the session and of each of its children. Open children beyond
-    /// the first 64 are shown from their first event. Children that cannot be read here are left out.
+    /// Returns the place after the newest event of the session and of each of its children. Open children for which
+    /// there is no room among the followed ones (64 at most, half of them in the background) are shown from their
+    /// first event. Children that cannot be read here are left out.
     ///
     /// Errors: the store does not answer.
     pub async fn tree_cursor(&self, root: &Session) -> Result<TreeCursor, RuntimeError> {

@@ -40,9 +40,9 @@ impl Who {
 /// The state of a child's call when reading the child began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Began {
-    /// Set if the call had ended.
+    /// True if the call had ended.
     pub(super) settled: bool,
-    /// Set if all children of the call had been created.
+    /// True if all children of the call had been created.
     pub(super) created: bool,
 }
 

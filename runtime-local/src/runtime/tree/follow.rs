@@ -50,7 +50,7 @@ pub(super) struct TreeTail {
     loose: HashSet<Who>,
     /// Children whose turns are over, but which have calls with children that are not over.
     finished: HashSet<Who>,
-    /// Set if an item was shown since each session was last read to its end.
+    /// True if an item was shown since each session was last read to its end.
     has_shown: bool,
 }
 
@@ -108,7 +108,7 @@ impl TreeTail {
         }
     }
 
-    /// Returns whether the turn of the root is over, and only children for which no event is held are still being
+    /// Returns true if the turn of the root is over, and only children for which no event is held are still being
     /// read.
     fn is_at_rest(&self) -> bool {
         self.follow == Follow::UntilRest
@@ -163,7 +163,7 @@ impl TreeTail {
         self.cursor.calls.iter().filter(ends).map(|call| call.pending.clone()).collect()
     }
 
-    /// Returns whether the end of a call is held, because its children have more to show.
+    /// Returns true if the end of a call is held, because its children have more to show.
     fn holds(&mut self, pending: &PendingId) -> bool {
         let loose = &self.loose;
         self.cursor.call(pending).is_some_and(|call| {

@@ -1,5 +1,5 @@
-//! The open members of a tree: children whose outcomes a call of their parent still waits for, and children in the
-//! background.
+//! The open members of a tree: children whose outcomes a call of their parent still waits for, children in the
+//! background, and the sessions that took over from them.
 //!
 //! They are found from the root down. Their names follow from each pending call, so no list of them is stored.
 
@@ -27,9 +27,9 @@ pub(in crate::runtime) struct Members {
     pub(in crate::runtime) in_background: HashSet<SessionId>,
     /// The members whose ends no call waits for.
     pub(in crate::runtime) unawaited: HashSet<SessionId>,
-    /// Set if a member has ended or vanished since the last read.
+    /// True if a member has ended or vanished since the last read.
     pub(in crate::runtime) some_ended: bool,
-    /// Set if a member cannot be read here. Other processes may go on with it.
+    /// True if a member cannot be read here. Other processes may go on with it.
     pub(in crate::runtime) some_unreadable: bool,
 }
 
@@ -38,11 +38,11 @@ pub(in crate::runtime) struct Members {
 struct Child {
     key: SessionKey,
     names: ChildNames,
-    /// Set if all children of the call have been created.
+    /// True if all children of the call have been created.
     is_created: bool,
-    /// Set if the child runs in the background, so that it may work again after it has ended.
+    /// True if the child runs in the background, so that it may work again after it has ended.
     in_background: bool,
-    /// Set if a call waits for the child's outcome or end.
+    /// True if a call waits for the child's outcome or end.
     is_awaited: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The tree of a session. The session is the root. Below it are the children that its calls wait for, and their
-//! children.
+//! The tree of a session. The session is the root. Below it are the children that its calls wait for or began in the
+//! background, and their children.
 
 pub(super) mod cursor;
 pub(super) mod events;

@@ -85,7 +85,7 @@ impl Runtime {
         }
     }
 
-    /// Returns whether a session is below `root` in its tree. The labels name the parent. If the session is not at
+    /// Returns true if a session is below `root` in its tree. The labels name the parent. If the session is not at
     /// rest, an answer would have an effect, so its turn must name the same parent: only the turn is proof.
     async fn lies_below(&self, key: &SessionKey, root: &SessionKey) -> Result<bool, RuntimeError> {
         let mut key = key.clone();
@@ -110,8 +110,8 @@ impl Runtime {
     }
 }
 
-/// Returns whether a person or a client may owe an answer to a call of this session. True if this version cannot
-/// read it.
+/// Returns true if a person or a client may owe an answer to a call of this session. True if this version cannot read
+/// it.
 fn may_owe(session: &Session) -> bool {
     let Ok(machine) = machine_of(session) else { return true };
     let batch = machine.as_ref().and_then(|machine| machine.state.batch());

@@ -63,7 +63,7 @@ pub(in crate::runtime) struct TreeRuns<'a> {
     root_ended: Option<Ended>,
     /// The place where the runs report their children.
     offspring: Arc<Offspring>,
-    /// Set if a member below the root was open at the last scan.
+    /// True if a member below the root was open at the last scan.
     has_members: bool,
     next_scan: Instant,
     earliest_scan: Instant,
@@ -118,17 +118,17 @@ impl<'a> TreeRuns<'a> {
         self.add(key, Box::pin(async move { unless_panicked(&named, run.await) }));
     }
 
-    /// Returns whether sessions that are due are run here.
+    /// Returns true if sessions that are due are run here.
     pub(in crate::runtime) fn runs_here(&self) -> bool {
         self.runs_here
     }
 
-    /// Returns whether the root runs here.
+    /// Returns true if the root runs here.
     pub(in crate::runtime) fn runs_root(&self) -> bool {
         self.busy.contains(&self.root.id)
     }
 
-    /// Returns whether any session of the tree runs here.
+    /// Returns true if any session of the tree runs here.
     pub(in crate::runtime) fn is_running(&self) -> bool {
         !self.running.is_empty()
     }

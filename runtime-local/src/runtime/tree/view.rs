@@ -39,8 +39,9 @@ pub struct TreeEntry {
     pub depth: u32,
     /// The call that the session answers, or that began it. `None` for the root.
     pub place: Option<ChildPlace>,
-    /// Set if that call still waits, or if the child runs in the background. Otherwise the parent's usage includes
-    /// the child's, unless the child was stopped before it had answered. False for the root.
+    /// True if that call still waits for the session, or if the session is a background child that runs. False for
+    /// the root, and for a session from which another one took over. In all other cases in which it is false, the
+    /// parent's usage includes the child's, unless the child was stopped before it had answered.
     pub waits: bool,
     /// The usage of the session up to its newest commit, including that of the children whose outcomes it has.
     pub usage: Usage,
@@ -90,7 +91,7 @@ fn begun_by(input: Input) -> Option<Children> {
 struct Kin {
     pending: PendingId,
     index: u32,
-    /// Set if the outcome of the child has not come yet.
+    /// True if the outcome of the child has not come yet.
     waits: bool,
 }
 
@@ -104,7 +105,7 @@ impl Runtime {
     /// Returns a session with the children that its calls wait for, those that run in the background, and their
     /// children. A child that handed itself over is followed by the session that took over. With `with_ended`, the
     /// children of earlier calls are included, unless they were deleted. The whole history of each session is then
-    /// read.
+    /// read. Children in other programs are not included.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
     /// [read](RuntimeError::Unreadable).

@@ -15,7 +15,7 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// The tolerance for clocks and for the rest of the turn, in addition to the wait.
 const SLACK: Duration = Duration::from_millis(100);
 
-/// An agent that waits less than `OPEN_MS` after a failure, so no longer than a held session.
+/// Returns an agent that waits less than `OPEN_MS` after a failure, so no longer than a held session.
 fn patient(model: &Script) -> Arc<Agent> {
     let retries = Retries::default().model_waits_ms(vec![1_400; 20]);
     let rules = BreakerRules::default().failures(3).open_ms(OPEN_MS);
@@ -33,7 +33,7 @@ async fn held(process: &Runtime, agent: &Arc<Agent>, many: usize) -> Vec<Session
     keys
 }
 
-/// The instants at which the sessions complete, in order.
+/// Returns the instants at which the sessions complete, in order.
 async fn complete(process: &Runtime, keys: &[SessionKey]) -> Vec<Instant> {
     let ends = keys.iter().map(async |key| {
         assert_eq!(process.wait(key).await.unwrap().kind(), OutcomeKind::Completed);

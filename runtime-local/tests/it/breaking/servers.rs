@@ -4,7 +4,7 @@
 
 use super::*;
 
-/// An agent that asks `own` once per step, and then `spare`.
+/// Returns an agent that asks `own` once per step, and then `spare`.
 fn chain(own: Script, spare: Script, failures: u32) -> Arc<Agent> {
     let rules = BreakerRules::default().failures(failures);
     let agent = agent(&own).retries(Retries::none()).breaker(rules).fallback(spare);

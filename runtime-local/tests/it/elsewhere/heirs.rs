@@ -21,8 +21,8 @@ use crate::bench::{agent, runtime, settle, store, worker};
 use crate::script::{Say, Script};
 use crate::taking_over::asks_for_extract;
 
-/// An agent that hands its session over to an heir, with its runtime and its model. The heir answers with `says`, or
-/// never.
+/// Returns an agent that hands its session over to an heir, with its runtime and its model. The heir answers with
+/// `says`, or never.
 fn handing_over(says: Option<&'static str>) -> (Runtime, Arc<Agent>, Script) {
     let model = Script::new(move |request| match request.system.contains("You inherit.") {
         _ if asks_for_extract(request) => Say::Text("what matters"),
@@ -56,7 +56,7 @@ async fn until_heir(there: &Runtime, agent: &Arc<Agent>, status: SessionStatus) 
     settle().await;
 }
 
-/// Waits until a session is aborted. It runs, so it hears of the stop a little later.
+/// Waits until a session is aborted. The session is running, so it is aborted a little after the stop.
 async fn until_aborted(there: &Runtime, key: &SessionKey) {
     let outcome = there.wait_at_most(key, Duration::from_secs(60)).await.unwrap();
     assert_eq!(outcome.map(|outcome| outcome.kind()), Some(OutcomeKind::Aborted));

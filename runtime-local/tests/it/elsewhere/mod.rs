@@ -205,7 +205,7 @@ async fn h21_a_task_that_fails_says_why_and_a_limit_of_the_caller_ends_it() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
     assert!(!outcome.ok && began.elapsed() < Duration::from_secs(15), "{outcome:?} {:?}", began.elapsed());
-    // Given again, even with other words, the task stays as it is.
+    // A task that is given again stays as it is, even if its text is another.
     let again = RemoteTask { task: "north".into(), ..task };
     assert_eq!(there.take_task(&tenant_there(), &agent, again).await.unwrap(), TaskStanding::Ended(outcome));
 }

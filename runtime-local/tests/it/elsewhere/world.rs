@@ -32,7 +32,8 @@ pub(crate) struct Wire {
     pub(crate) tells: bool,
     /// True if reported outcomes are lost.
     pub(crate) loses_outcomes: AtomicBool,
-    /// The number of tasks still to be lost: the request, or only its answer.
+    /// The number of requests to begin a task that are still to be lost. If `only_the_answer` is set, the request
+    /// arrives, and only its answer is lost.
     pub(crate) loses: AtomicUsize,
     pub(crate) only_the_answer: bool,
     pub(crate) refuses: Option<&'static str>,
@@ -64,7 +65,7 @@ impl Wire {
         }
     }
 
-    /// The statuses of all sessions of the other program.
+    /// Returns the statuses of all sessions of the other program.
     pub(crate) async fn sessions_there(&self) -> Vec<SessionStatus> {
         let all = SessionQuery::all(tenant_there());
         self.there().0.list(&all).await.unwrap().items.iter().map(|session| session.status).collect()
