@@ -98,28 +98,28 @@ use crate::payload::Digest;
 /// No method has a default body: a wrapper that forgets one does not compile.
 #[async_trait]
 pub trait StateStore: Send + Sync + 'static {
-    /// The promises of this backend under its present settings. The store reads the settings when it is
+    /// Returns the promises of this backend under its present settings. The store reads the settings when it is
     /// opened, and again when it notices that they may have changed.
     fn capabilities(&self) -> Capabilities;
 
-    /// Returns digests of `words`, for use in keys that are stored unencrypted although the words could be
-    /// guessed. If a layer encrypts, only a process with the encryption key can compute the digest of a
-    /// guess. Write only the first digest. The other digests may occur in stored data from before the
-    /// encoding of payloads was changed.
+    /// Returns digests of `words`, for use in keys that are stored unencrypted although the words could be guessed.
+    /// If a layer encrypts, only a process with the encryption key can compute the first digest of a guess. Write
+    /// only the first digest. The other digests may occur in stored data from before the encoding of payloads was
+    /// changed.
     ///
-    /// The result is the same for the same words in every process. Without a layer that encrypts, it is
-    /// [`Digest::of`] the words.
+    /// For the same tenant and words, the result is the same in every process that uses the same layers and keys.
+    /// Without a layer that encodes payloads, it is only [`Digest::of`] the words.
     fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError>;
 
     // Sessions
 
-    /// Creates a session with status idle, version 1, epoch 0, its first items, and its alarm or claim.
-    /// Everything becomes visible together.
+    /// Creates an idle session with version 1, epoch 0 and its first items. In the same write, sets the alarm or,
+    /// with [`Start::Claimed`], claims the session.
     ///
-    /// The checks have this order. If the same operation created a session of this key, the answer is
-    /// [`CreateOutcome::Created`] again. If a [`Tombstone`] of this key names the operation or the
-    /// incarnation, the answer is [`CreateOutcome::Deleted`]. If another session has this key, the answer is
-    /// [`CreateOutcome::AlreadyExists`].
+    /// The checks have this order. If the same operation created the session that has this key, the answer is
+    /// [`CreateOutcome::Created`] again. If a [`Tombstone`] of this key names the operation or the incarnation, the
+    /// answer is [`CreateOutcome::Deleted`]. If another session has this key, the answer is
+    /// [`CreateOutcome::AlreadyExists`]. If two items have the same key, it is [`CreateOutcome::ItemConflict`].
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError>;
 
     /// Reads a session with its staged results and start marks, at one instant. Returns none if there is no
@@ -130,8 +130,9 @@ pub trait StateStore: Send + Sync + 'static {
     /// cursor of another query fails with [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
-    /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged
-    /// results, checkpoints. The same write leaves a [`Tombstone`], and may remove old tombstones.
+    /// Removes every row of a session: labels, definition, state, messages, events, deltas, inbox, idempotency keys,
+    /// pending calls, runs, staged results, start marks, checkpoints. The same write leaves a [`Tombstone`]. The call
+    /// may also remove old tombstones.
     async fn delete_session(&self, key: &SessionKey, deletion: Deletion)
     -> Result<DeleteOutcome, StoreError>;
 
@@ -158,8 +159,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// during that last call.
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError>;
 
-    /// Moves a failed or interrupted session to suspended and sets its alarm to now. Refuses every other
-    /// move, and a move that names another incarnation.
+    /// Moves a failed or interrupted session to suspended and sets its alarm to now. Delivers the items of `cas` in
+    /// the same write. Refuses every other move, and a move that names another incarnation or version.
     async fn compare_and_set_status(
         &self,
         key: &SessionKey,
@@ -175,9 +176,9 @@ pub trait StateStore: Send + Sync + 'static {
     /// Makes results and start marks durable before their step is finished. Does not change the version.
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError>;
 
-    /// Applies a commit wholly or not at all. The lease is extended only when less than half of it is left. A
-    /// repeat of the last commit under the same fence returns the first outcome. After
-    /// [`Retry::OutcomeUnknown`] the owner repeats the same commit until it is answered (INV-05).
+    /// Applies a commit wholly or not at all. If less than half of the lease is left, extends the lease. A repeat of
+    /// the last commit under the same fence returns the first outcome. After [`Retry::OutcomeUnknown`] the owner
+    /// repeats the same commit until it is answered (INV-05).
     async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError>;
 
     /// Appends deltas to a stream of this run. Does not change the version, the event log or the lease.
@@ -187,7 +188,7 @@ pub trait StateStore: Send + Sync + 'static {
     /// Deltas need not survive a power cut, even if commits do, so a store need not sync them separately.
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
 
-    /// Hands the waiting interrupt to this run. The interrupt keeps waiting until a commit names it, so a
+    /// Hands the waiting interrupt to the run of `fence`. The interrupt keeps waiting until a commit names it, so a
     /// crash in between loses nothing.
     async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError>;
 
@@ -197,8 +198,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// alarm.
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError>;
 
-    /// Asks the session to stop. If the request names an incarnation, only that incarnation is asked. If the
-    /// request is accepted and no run holds the session, the session becomes due in every queue.
+    /// Asks the session to stop. If the request names an incarnation, only that incarnation is asked. If the request
+    /// is accepted and the session is not active, the session becomes due at once, in every queue.
     async fn request_interrupt(
         &self,
         key: &SessionKey,

@@ -109,7 +109,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// The session's row.
+    /// Returns the session's row.
     pub fn row(&self) -> Option<&SessionRow> {
         self.slot.as_ref().and_then(|slot| slot.row.as_ref())
     }
