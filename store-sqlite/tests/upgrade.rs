@@ -28,7 +28,7 @@ async fn shape(folder: &Folder) -> Vec<(String, String)> {
     shape
 }
 
-/// A file as a program with schema 1 left it: one claimed session with a message.
+/// Returns a file as a program with schema 1 left it: one claimed session with a message.
 async fn file_of_schema_1() -> (Folder, Fence) {
     let folder = Folder::new();
     let store = folder.store().await;
