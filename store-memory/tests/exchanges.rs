@@ -412,7 +412,7 @@ async fn a_claim_of_what_is_due_waits_for_no_other_write() {
 
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Returns a session that a run has claimed, in a store whose operations wait at most `PATIENCE`.
+/// Creates a session that a run has claimed, in a store whose operations wait at most `PATIENCE`.
 async fn impatient() -> (RowStore<Counted>, Claim) {
     let store = RowStore::new(Counted { patience: Some(PATIENCE), ..rows() });
     let claim = claimed(&store).await;
@@ -451,8 +451,7 @@ async fn who_waits_behind_a_write_that_is_never_answered_waits_no_longer_than_th
     assert!(committed(&store.commit(&claim.fence, commit("c1")).await.unwrap()));
 }
 
-/// Many writers whose handles forget their rows at random moments reach the same result as writers that hold
-/// them.
+/// Writers whose handles forget their rows at random moments reach the same result as writers that hold them.
 #[tokio::test]
 async fn what_is_held_may_be_dropped_at_any_moment() {
     for seed in 0..50 {

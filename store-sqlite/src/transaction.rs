@@ -239,7 +239,7 @@ impl Writer {
                         Counters::add(&self.counters.writes, 1);
                         if log::erases(&write) {
                             self.log.empty_soon();
-                            // Checked once the write is committed.
+                            // The next request checks whether rows remain.
                             self.remains = true;
                         }
                         let answer = self.commit_write(conn, &write, verdict);

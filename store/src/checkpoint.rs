@@ -5,8 +5,8 @@ use crate::ids::{CheckpointId, Epoch, EventSeq, Incarnation, MessageSeq, Session
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The state of a session after a commit, or of a fork at its creation. It names the newest message and the newest
-/// event by number and does not copy them. A checkpoint never changes. It is removed with its session, or by
+/// The state of a session after a commit, or of a fork at its creation. A checkpoint names the newest message and the
+/// newest event by number and does not copy them. It never changes. It is removed with its session, or by
 /// [`purge`](super::StateStore::purge).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {

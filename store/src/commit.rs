@@ -340,7 +340,7 @@ pub enum CommitOutcome {
     /// This inbox item does not exist, was consumed before, is named twice, or lies after `inbox_seen`; nothing was
     /// changed.
     NotInInbox {
-        /// The item.
+        /// The place of the item.
         seq: InboxSeq,
     },
 }

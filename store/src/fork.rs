@@ -12,7 +12,7 @@ pub struct NewFork {
     pub source: Incarnation,
     /// Tenant and id of the fork. The tenant must be that of the source.
     pub key: SessionKey,
-    /// The incarnation of the fork, which the caller draws at random.
+    /// The incarnation of the fork, which the caller draws at random or [derives](Incarnation::derived).
     pub incarnation: Incarnation,
     /// The operation id. The store uses it to recognise a repeat of this fork.
     pub operation: OperationId,

@@ -17,7 +17,7 @@ use crate::read::Watch;
 /// A hint that one session changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// The session.
+    /// The short name of the session.
     pub session: Named,
     /// True if the run that holds the session may have news: an item, an interrupt, another owner, another status, or
     /// the creation or removal of the session.

@@ -332,7 +332,7 @@ impl fmt::Debug for Incarnation {
 
 impl PendingId {
     /// Returns the id of the pending call that asks about `call` for the `round`th time, in this incarnation of its
-    /// session.
+    /// session. Fails if the id would be too long.
     pub fn of(incarnation: Incarnation, call: &CallId, round: u32) -> Result<Self, InvalidId> {
         Self::new(format!("{incarnation}.{call}.{round}"))
     }

@@ -1,8 +1,8 @@
 //! The contract of a Holdover store.
 //!
-//! A store knows nothing of agents, models or prompts. It keeps bytes, versions, owners and deadlines.
-//! [`StateStore`] is the whole contract; [`rules`] holds its decisions as pure functions over one
-//! [`SessionRow`](rules::SessionRow), for stores that can call them inside their transactions.
+//! A store knows nothing of agents, models or prompts. It keeps bytes, versions, owners and deadlines. [`StateStore`]
+//! is the whole contract; [`rules`] holds its decisions as pure functions over one [`SessionRow`](rules::SessionRow),
+//! for stores to call.
 
 mod capabilities;
 mod checkpoint;
@@ -77,16 +77,17 @@ use crate::payload::Digest;
 /// - **Atomic.** A write is applied wholly or not at all, even if the caller drops the future at an await.
 ///   After such a drop it may or may not have been applied, but never in part, and nothing stays locked
 ///   (INV-04).
-/// - **One row decides.** Each write locks the one session row first and checks fence, version and status
-///   there, after any wait. It decides on other rows of the session as they are under that lock (INV-22).
+/// - **One row decides.** Each write checks fence, version and status on the session's row, as the row is when the
+///   write is applied, after any wait. The write decides on other rows of the session as of the same instant
+///   (INV-22).
 /// - **Many sessions.** No method is atomic over several sessions. `claim_due` and `purge` write each session
 ///   separately, at some time during the call and in no promised order. A list shows each row as it was at
 ///   one instant, but not all rows at the same instant. A fork copies its source as of one instant of the
 ///   call, and becomes visible at a later instant. If the source is removed in between, the fork stays.
 /// - **Visible.** Once a write returns, every handle on the same data sees it (INV-06).
 ///   [`Capabilities::commit_survives`] says which faults it survives (INV-01).
-/// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
-///   durations, deadlines as instants on that clock.
+/// - **One clock.** Every instant that the store sets comes from the store's own clock, read after waits. Leases are
+///   given as durations, deadlines as instants on that clock.
 /// - **Bounded.** If a single payload, or all payloads of a call together, are larger than [`Capabilities`]
 ///   allow, the call fails with [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing.
 ///   [`Limits`](rules::Limits) implements this rule.
@@ -119,7 +120,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// The checks have this order. If the same operation created the session that has this key, the answer is
     /// [`CreateOutcome::Created`] again. If a [`Tombstone`] of this key names the operation or the incarnation, the
     /// answer is [`CreateOutcome::Deleted`]. If another session has this key, the answer is
-    /// [`CreateOutcome::AlreadyExists`]. If two items have the same key, it is [`CreateOutcome::ItemConflict`].
+    /// [`CreateOutcome::AlreadyExists`]. If two items have the same key, the answer is
+    /// [`CreateOutcome::ItemConflict`].
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError>;
 
     /// Reads a session with its staged results and start marks, at one instant. Returns none if there is no
@@ -171,7 +173,7 @@ pub trait StateStore: Send + Sync + 'static {
     /// after its lease has ended.
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError>;
 
-    // Progress, all fenced
+    // Progress of a run; all writes carry its fence
 
     /// Makes results and start marks durable before their step is finished. Does not change the version.
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError>;
@@ -192,7 +194,7 @@ pub trait StateStore: Send + Sync + 'static {
     /// crash in between loses nothing.
     async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError>;
 
-    // From outside
+    // Deliveries and interrupts
 
     /// Puts an item into the inbox. Accepts only one item for each key. Never moves an active session's
     /// alarm.
@@ -259,7 +261,7 @@ pub trait StateStore: Send + Sync + 'static {
     /// call may return early although nothing has changed, and a caller that only polls misses nothing.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
 
-    // Branches, upkeep
+    // Forks and retention
 
     /// Creates a session from the prefix of another session up to a checkpoint, as of one instant of the
     /// call. The fork becomes visible as a whole, at a later instant. The source does not change. A repeat

@@ -82,7 +82,8 @@ impl Labels {
     /// The label for the name of the agent that serves the session, without its version. The runtime sets it
     /// unless the creator does.
     pub const AGENT: &'static str = "agent";
-    /// The label for the version of that agent, if it has one. The runtime sets it unless the creator does.
+    /// The label for the version of that agent, if it has one. The runtime sets it unless the creator sets it or
+    /// [`AGENT`](Self::AGENT).
     pub const AGENT_VERSION: &'static str = "agent_version";
     /// The label for the name of the program that created the session and defines its agent. The runtime sets
     /// it unless the creator does.
@@ -90,7 +91,7 @@ impl Labels {
     /// The label for the id of the session from which this session was forked. The runtime sets it.
     pub const FORKED_FROM: &'static str = "forked_from";
 
-    /// The label for the id of the parent: the session whose call this session answers. The runtime sets it.
+    /// The label for the id of the parent: the session to which this session owes its outcome. The runtime sets it.
     pub const PARENT: &'static str = "parent";
     /// The label for the id of the topmost ancestor: the root of the parent or, if the parent has none, the
     /// parent. The runtime sets it.
@@ -138,7 +139,7 @@ pub enum Start {
 pub struct NewSession {
     /// Tenant and id.
     pub key: SessionKey,
-    /// The incarnation, which the caller draws at random.
+    /// The incarnation, which the caller draws at random or [derives](Incarnation::derived).
     pub incarnation: Incarnation,
     /// The operation id. The store uses it to recognise a repeat of this creation.
     pub operation: OperationId,

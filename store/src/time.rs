@@ -23,7 +23,7 @@ impl Timestamp {
         Self(ms)
     }
 
-    /// Milliseconds since [`Timestamp::EPOCH`].
+    /// Returns the milliseconds since [`Timestamp::EPOCH`].
     pub const fn as_ms(self) -> i64 {
         self.0
     }

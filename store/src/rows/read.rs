@@ -24,7 +24,7 @@ pub enum Which {
 /// A request to read rows of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
-    /// The kind.
+    /// The kind of the rows.
     pub kind: Kind,
     /// The rows to read of that kind.
     pub which: Which,

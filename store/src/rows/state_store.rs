@@ -329,8 +329,8 @@ impl<R: Rows> StateStore for RowStore<R> {
                 },
             };
             let ask = ops::fork::Fork { new: &to, from, at, source };
-            // The source lost the incarnation or the checkpoint for good, so the next pass finds that and ends the
-            // loop.
+            // If the loop goes on, the source has lost its incarnation or the checkpoint for good. The next pass
+            // finds that and ends the loop.
             if let (Some(outcome), _) = self.ask(OPERATION, &to.key, &ask).await? {
                 return Ok(outcome);
             }

@@ -39,8 +39,8 @@ impl Unseen {
     }
 }
 
-/// The facts that a store reads under the row's lock for a commit that [`SessionRow::admit`] did not answer.
-/// The store need only read the rows that the commit names.
+/// The facts that a store reads, as of the same instant as the row, for a commit that [`SessionRow::admit`] did not
+/// answer. They depend only on rows that the commit names, and on the items after its `inbox_seen`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitFacts {
     /// The staged results of the calls that the commit promotes or stages.

@@ -1,8 +1,9 @@
 //! The decisions of a store, as pure functions over one session row.
 //!
-//! A store that can run Rust inside its transaction (memory, SQLite, an embedded key-value store) locks the
-//! row, lets these functions decide, writes the row back, and then writes the rows that the decision names.
-//! Stores that decide in SQL or in a script follow the same rules; the conformance suite checks this.
+//! `RowStore` of the feature `rows` calls these functions for all stores that are built on it. Another store that can
+//! run Rust inside its transaction locks the row, lets these functions decide, writes the row back, and then writes
+//! the rows that the decision names. A store that decides in SQL or in a script must follow the same rules; the
+//! conformance suite checks this.
 //!
 //! The argument `now` is the store's clock, read after any wait. A function changes the row only if its
 //! result says that the write is applied.
