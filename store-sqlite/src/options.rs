@@ -77,8 +77,8 @@ impl SqliteOptions {
     /// The default for the most reads that run at once.
     pub const READERS_MAX: u32 = 4;
 
-    /// Creates options for the database at `path`, with safe settings. Opening the store creates the file if only its
-    /// folder exists.
+    /// Creates options for the database at `path`, with safe settings. Opening the store creates the file if it does
+    /// not exist. The folder must exist.
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self {
             path: path.as_ref().to_owned(),

@@ -1,4 +1,4 @@
-//! Files with earlier schemas.
+//! Tests of files with earlier schemas.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -55,9 +55,9 @@ pub fn decode_slot(key: &SessionKey, bytes: &[u8]) -> Result<Slot, InvalidRow> {
     Ok(Slot { token: Token(head.token), place: head.place, row: head.row, lives })
 }
 
-/// Returns the slot that remains when an unreadable session is removed. It holds tombstones of the
-/// incarnations that can be read from these bytes and whose tombstones are not old; the last incarnation ends
-/// at `at`. Returns none if there are no such incarnations, so no slot remains.
+/// Returns the slot that remains when an unreadable session is removed. The slot holds the tombstones that can be
+/// read from these bytes and are not old, and a tombstone of the removed session, with the instant `at`, if its names
+/// can be read. Returns none if there are no such tombstones, so that no slot remains.
 ///
 /// Used to implement [`Rows::remove_unreadable`](super::Rows::remove_unreadable).
 pub fn bury_slot(key: &SessionKey, bytes: &[u8], at: Timestamp) -> Option<Slot> {

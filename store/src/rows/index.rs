@@ -57,7 +57,7 @@ impl SessionPlace {
         bytes
     }
 
-    /// Decodes a place from its bytes.
+    /// Decodes a place from its bytes. Returns none if the bytes are not valid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (at, ids) = bytes.split_first_chunk()?;
         let (tenant, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
@@ -115,7 +115,7 @@ impl PendingPlace {
         bytes
     }
 
-    /// Decodes a place from its bytes.
+    /// Decodes a place from its bytes. Returns none if the bytes are not valid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (endless, rest) = bytes.split_first()?;
         let (at, ids) = rest.split_first_chunk()?;
