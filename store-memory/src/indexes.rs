@@ -15,7 +15,7 @@ pub(crate) struct Indexes {
 }
 
 impl Indexes {
-    /// The entries of an index that lie in a range.
+    /// Returns the entries of an index that lie in a range.
     pub(crate) fn of(
         &self,
         index: Index,

@@ -4,9 +4,9 @@
 //! reference: it is the simplest store with the whole contract of [`StateStore`](holdover_store::StateStore),
 //! and other stores are compared with it.
 //!
-//! It implements [`Rows`](holdover_store::rows::Rows) as maps under one lock.
-//! [`RowStore`](holdover_store::rows::RowStore) makes the decisions. A clone of a [`MemoryStore`] is another
-//! handle on the same data.
+//! [`MemoryRows`] implements [`Rows`](holdover_store::rows::Rows) as maps under one lock, and
+//! [`RowStore`](holdover_store::rows::RowStore) makes the decisions. A clone of a [`MemoryStore`] is another handle
+//! on the same data.
 
 mod clock;
 mod indexes;

@@ -51,7 +51,7 @@ impl MemoryRows {
         Self { data: Mutex::default(), clock: Box::new(clock), limits, hints: Waiters::default() }
     }
 
-    /// The number of sessions.
+    /// Returns the number of sessions.
     pub(crate) fn len(&self) -> usize {
         self.lock().sessions.values().filter(|kept| kept.slot.row.is_some()).count()
     }
@@ -108,7 +108,8 @@ impl Data {
         Verdict::Applied { now, place: 0 }
     }
 
-    /// Returns the rows to copy into a fork. Returns none if the source or its checkpoint does not exist.
+    /// Returns the rows to copy into a fork. Returns none if the source or its checkpoint does not exist, or if the
+    /// source has another incarnation.
     fn prefix(&self, prefix: &Prefix, write: &Write) -> Option<BTreeMap<Vec<u8>, Row>> {
         let source = self.sessions.get(&prefix.from)?;
         let life = source.slot.row.as_ref().map(|row| row.incarnation);

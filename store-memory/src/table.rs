@@ -142,7 +142,7 @@ impl Record {
         }
     }
 
-    /// Replaces the row. If no stream runs now, removes the deltas.
+    /// Replaces the row. If no stream runs after that, removes the deltas.
     pub fn set_row(&mut self, row: SessionRow) {
         self.row = row;
         if !self.row.stream.open {

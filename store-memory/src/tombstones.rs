@@ -6,7 +6,7 @@ use holdover_store::Tombstone;
 use holdover_store::ids::{Incarnation, OperationId, SessionKey};
 use holdover_store::time::Timestamp;
 
-/// The number of old tombstones that each new one removes. It is more than one, so old tombstones do not
+/// The most old tombstones that each new one removes. The number is more than one, so old tombstones do not
 /// accumulate.
 const CLEARED_BY_EACH: usize = 2;
 
@@ -18,7 +18,7 @@ pub struct Tombstones {
 }
 
 impl Tombstones {
-    /// Adds a tombstone and removes some old ones.
+    /// Adds a tombstone and removes at most two old ones.
     pub fn set(&mut self, tombstone: Tombstone) {
         self.clear(CLEARED_BY_EACH, tombstone.at);
         self.in_order.push_back(tombstone.key.clone());

@@ -341,7 +341,7 @@ async fn of_64_deciders_one_is_accepted_in_a_counted_number_of_exchanges() {
     let decided = futures::future::join_all((0..64).map(decide)).await;
     assert_eq!(decided.iter().filter(|one| one.is_in()).count(), 1);
     assert_eq!(decided.iter().filter(|one| **one == Delivery::AlreadyAnswered).count(), 63);
-    // Each refused answer reads the item under its key, because a repeat would get another result.
+    // Before an answer is refused, the item under its key is read, because a repeat would get another result.
     let (reads, applies) = asked(&store);
     assert_eq!(applies, 1);
     assert!(reads <= 2 * 63, "{reads} reads");
@@ -380,7 +380,7 @@ async fn an_answer_is_not_applied_once_its_deadline_has_come() {
     let answer = item("answer", answer, Some(claim.fence.incarnation));
     assert!(store.deliver(&key(), answer).await.unwrap().is_in());
     assert_eq!(store.rows().last.lock().unwrap().take().unwrap().until, soon);
-    // A write without a deadline also expires, as an old decision may no longer be right.
+    // A write without a deadline also expires, because an old decision may no longer be right.
     assert!(store.deliver(&key(), message("second")).await.unwrap().is_in());
     let write = store.rows().last.lock().unwrap().take().unwrap();
     assert_eq!(write.until, StillClock.now().after(Duration::from_secs(1)));
@@ -412,7 +412,7 @@ async fn a_claim_of_what_is_due_waits_for_no_other_write() {
 
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A session that a run has claimed, in a store whose operations wait at most `PATIENCE`.
+/// Creates a session that a run has claimed, in a store whose operations wait at most `PATIENCE`.
 async fn impatient() -> (RowStore<Counted>, Claim) {
     let store = RowStore::new(Counted { patience: Some(PATIENCE), ..rows() });
     let claim = claimed(&store).await;
@@ -451,8 +451,7 @@ async fn who_waits_behind_a_write_that_is_never_answered_waits_no_longer_than_th
     assert!(committed(&store.commit(&claim.fence, commit("c1")).await.unwrap()));
 }
 
-/// Many writers whose handles forget their rows at random moments reach the same result as writers that hold
-/// them.
+/// Writers whose handles forget their rows at random moments reach the same result as writers that hold them.
 #[tokio::test]
 async fn what_is_held_may_be_dropped_at_any_moment() {
     for seed in 0..50 {

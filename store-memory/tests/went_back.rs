@@ -38,7 +38,7 @@ async fn slot(store: &RowStore<MemoryRows>) -> Arc<Slot> {
     store.rows().read(&key(), &[]).await.unwrap().slot.unwrap()
 }
 
-/// Puts the session back to an older state, as a failover does that loses the newest commits.
+/// Puts the session back to an older state, like a failover that loses the newest commits.
 async fn bring_back(store: &RowStore<MemoryRows>, was: &Slot, lost: Epoch) {
     let write = Write {
         key: key(),

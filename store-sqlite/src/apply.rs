@@ -1,4 +1,4 @@
-//! One write of one session, in the transaction of its group.
+//! Applies one write of one session, in the transaction of a group or of a caller.
 
 use holdover_store::ids::{Incarnation, PendingId, SessionKey};
 use holdover_store::payload::Payload;
@@ -16,7 +16,7 @@ use crate::read::{self, From, source};
 use crate::remains;
 use crate::session;
 
-// All of these run in the write transaction of a group, and so see what the last commit of any process left.
+// All of these run in a write transaction, so they see the newest commit of any process.
 const TOKEN_OF: &str = "SELECT token FROM session WHERE sid = ?";
 const IS_THERE: &str = "SELECT 1 FROM session WHERE tenant = ? AND id = ?";
 const TOKEN_OF_DEAD: &str =
@@ -48,7 +48,7 @@ const PUT_RUN: &str = "INSERT INTO run (sid, epoch, run, worker, found, parent, 
 const PUT_CHECKPOINT: &str = "INSERT INTO checkpoint (sid, id, epoch, last_message, last_event, at, format, \
      digest, payload) VALUES (?,?,?,?,?,?,?,?,?)";
 const PUT_DELTA: &str = "INSERT OR REPLACE INTO delta (sid, place, digest, payload) VALUES (?,?,?,?)";
-/// Clears the payload of a consumed item. Its key and the digest of its content stay.
+/// Clears the payload of a consumed item. The item's key and digest stay.
 const CONSUME: &str = "UPDATE item SET digest = NULL, payload = NULL WHERE sid = ? AND seq = ? \
      AND payload IS NOT NULL";
 const DROP_LIVES: &str = "DELETE FROM tombstone WHERE tenant = ? AND id = ?";
@@ -95,7 +95,7 @@ pub(crate) fn apply(conn: &Connection, clock: &dyn Clock, write: &Write) -> Resu
     Ok(Verdict::Applied { now, place: sid.cast_unsigned() })
 }
 
-/// Returns whether the token on which the write was decided is still in place.
+/// Returns true if the slot still has the token on which the write was decided.
 fn stands(conn: &Connection, write: &Write) -> Result<bool, Fault> {
     let names = (write.key.tenant.as_str(), write.key.id.as_str());
     let is_there = || conn.prepare_cached(IS_THERE)?.exists(names);
@@ -124,8 +124,8 @@ fn taken(conn: &Connection, write: &Write) -> Result<Option<Row>, Fault> {
     Ok(None)
 }
 
-/// Writes the slot that the write leaves under its key. Returns the row id of the session, or 0 if none is left.
-/// Returns `None` if an update found another token.
+/// Writes the slot that the write leaves under its key. Returns the row id of the session, or 0 if there is no
+/// session after the write. Returns none if an update found another token.
 fn put_slot(conn: &Connection, write: &Write) -> Result<Option<i64>, Fault> {
     let (before, after) = (write.before.as_deref(), write.after.as_deref());
     let sid = before.map_or(0, |slot| slot.place.cast_signed());
@@ -265,7 +265,7 @@ fn put_payload(conn: &Connection, sql: &str, sid: i64, payload: &Payload) -> Res
     Ok(())
 }
 
-/// Writes the events of one commit as one row, which holds their bytes one after another.
+/// Writes the events of one commit or fork as one row, which holds their bytes one after another.
 fn put_events(conn: &Connection, sid: i64, batch: &EventBatch) -> Result<(), Fault> {
     let (whole, sizes) = batch.join();
     let sizes = sizes.map(|sizes| serde_json::to_string(&sizes)).transpose();
@@ -352,7 +352,7 @@ fn remove(conn: &Connection, sid: i64, key: &RowKey) -> Result<(), Fault> {
 }
 
 fn clear(conn: &Connection, sid: i64, kind: Kind) -> Result<(), Fault> {
-    // Items keep their keys: only a session's end removes them.
+    // Items are not cleared, because their rows also hold the keys. Only the removal of the session removes these.
     if !matches!(kind, Kind::Item | Kind::Key) {
         let table = source(kind).table;
         conn.prepare_cached(&format!("DELETE FROM {table} WHERE sid = ?"))?.execute([sid])?;
@@ -360,7 +360,7 @@ fn clear(conn: &Connection, sid: i64, kind: Kind) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the table and the place column of a kind whose rows have places.
+/// Returns the table and the place column of a kind, or none if its rows are not removed by place.
 fn place_of(kind: Kind) -> Option<(&'static str, &'static str)> {
     let has_places = !matches!(kind, Kind::Labels | Kind::Definition | Kind::State | Kind::Item | Kind::Key);
     let From { table, place, .. } = source(kind);
@@ -371,8 +371,8 @@ fn parts(payload: &Payload) -> ([u8; 32], &[u8]) {
     (payload.digest().0, payload.bytes().as_ref())
 }
 
-/// Copies a session's identity to a tombstone, in the write transaction that removes the session. The copied
-/// values may be unreadable.
+/// Makes a tombstone of a session, in the write transaction that removes the session. The copied values may be
+/// unreadable.
 const BURY: &str = "INSERT INTO tombstone (tenant, id, incarnation, operation, at, token) \
      SELECT tenant, id, incarnation, operation, ?2, abs(random()) FROM session WHERE sid = ?1";
 const FIND_LIFE: &str =

@@ -1,4 +1,5 @@
-//! Reads a row from left to right, as typed values. An unreadable value is a corrupt record, never a panic.
+//! Reads the columns of a row from left to right, as typed values. An unreadable value gives an error,
+//! [`Fault::Corrupt`], and never a panic.
 
 use std::fmt::Display;
 
@@ -43,7 +44,7 @@ impl<'r> Columns<'r> {
         self.take()
     }
 
-    /// Reads a number that is never negative.
+    /// Reads a number of an unsigned type.
     pub(crate) fn count<T: TryFrom<i64, Error: Display>>(&mut self) -> Result<T, Fault> {
         let value: i64 = self.take()?;
         self.check(T::try_from(value))
@@ -74,7 +75,7 @@ impl<'r> Columns<'r> {
         self.take()
     }
 
-    /// Reads an id and checks it again, as it was checked when it came in.
+    /// Reads an id and checks the rules for every id.
     pub(crate) fn id<T: TryFrom<String, Error: Display>>(&mut self) -> Result<T, Fault> {
         let text = self.text()?;
         self.check(T::try_from(text))
@@ -85,7 +86,7 @@ impl<'r> Columns<'r> {
         self.check(text.map(T::try_from).transpose())
     }
 
-    /// Reads a word of one of the contract's closed lists.
+    /// Reads a word and converts it with `from_wire`, which returns none for an unknown word.
     pub(crate) fn word<T>(&mut self, from_wire: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
         let text = self.text()?;
         self.check(from_wire(&text).ok_or_else(|| format!("unknown word {text:?}")))
@@ -99,7 +100,7 @@ impl<'r> Columns<'r> {
         self.check(from_wire(&text).ok_or_else(|| format!("unknown word {text:?}")).map(Some))
     }
 
-    /// Reads a small record of the contract, stored as JSON.
+    /// Reads a value that is stored as JSON.
     pub(crate) fn record_or_null<T: serde::de::DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
         let text = self.text_or_null()?;
         self.check(text.map(|text| serde_json::from_str(&text)).transpose())
@@ -144,8 +145,8 @@ impl<'r> Columns<'r> {
     }
 }
 
-/// Converts a number to SQLite's integer type, capped at `i64::MAX`. Sequences, versions and epochs never come
-/// near that limit. A larger number from a caller lies beyond every stored row.
+/// Converts a number to SQLite's integer type; a number above `i64::MAX` becomes `i64::MAX`. Stored sequences,
+/// versions and epochs never come near that limit, so a larger number from a caller lies beyond every stored row.
 pub(crate) fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The sessions that are due, along their two indexes: by alarm and by tenant.
+//! The search for due sessions, along indexes by alarm and by tenant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ impl DueIndex for Look<'_> {
     }
 }
 
-/// The index that a walk follows: by alarm, or by tenant.
+/// The kind of index that a walk follows: by alarm, or by tenant.
 #[derive(Clone, Copy)]
 enum Along {
     Alarms,
@@ -189,7 +189,7 @@ impl Walk {
 }
 
 impl Look<'_> {
-    /// Returns the first `limit` places of these walks, which run one after another.
+    /// Returns the first `limit` places that these walks find, one walk after another.
     fn walk(
         &self,
         along: Along,
@@ -214,8 +214,8 @@ impl Look<'_> {
         Ok(places)
     }
 
-    /// Adds the groups of a queue, from one on, up to the newest format that the worker reads. Skips stored values
-    /// that are not valid formats.
+    /// Adds the groups of a queue, from the group `from` on, up to the newest format that the worker reads. Skips
+    /// stored values that are not valid formats.
     fn formats(&self, from: Option<Group>, groups: &mut Vec<DueGroup>) -> Result<(), Fault> {
         let mut next = from;
         while let Some((queue, format)) = next

@@ -22,11 +22,11 @@ const NOTADB: i32 = 26;
 /// The code of a failure to extend the shared index's file: no space is left beside the database.
 const IOERR_SHMSIZE: i32 = 4874;
 
-/// A failure that does not name its operation and session yet. It is cheap to clone, because one failed commit
+/// A failure that does not name its operation and session yet. A fault is cheap to clone, because one failed commit
 /// fails every write of its group.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// SQLite, or a call to it, failed.
+    /// SQLite, or a call of `rusqlite`, failed.
     Sql(SqlError),
     /// A stored value cannot be read back as it was written.
     Corrupt(String),
@@ -36,7 +36,7 @@ pub(crate) enum Fault {
     Newer(i64),
     /// The database could not be reopened after a failure, or too many reads wait for a connection.
     Unreachable(String),
-    /// The file was opened without locks, as one that no process writes, and was written since.
+    /// The file was opened without locks, because no process seemed to write it, and was written since.
     Thawed,
     /// The caller's transaction has ended, for this reason.
     Undone(String),
@@ -93,19 +93,20 @@ impl SqlError {
 }
 
 impl Fault {
-    /// Returns whether another connection holds a lock that SQLite needed.
+    /// Returns true if another connection holds a lock that SQLite needed.
     pub(crate) fn is_busy(&self) -> bool {
         self.code().is_some_and(|code| code == BUSY || code == LOCKED)
     }
 
-    /// Returns whether a COMMIT that failed with this fault has certainly changed nothing. Busy: the commit never
-    /// began. Full: a frame could not be written whole, and the frame that makes a commit is written last. Any
-    /// other failure (a sync, the shared index) may come after that frame reached the disk.
+    /// Returns true if a COMMIT that failed with this fault has certainly changed nothing. If SQLite was busy, the
+    /// commit never began. If the disk was full, a page could not be written to the log, and the page that completes
+    /// a commit is written last. Any other failure (of a sync or of the shared index) may come after that page has
+    /// reached the disk.
     pub(crate) fn leaves_commit_undone(&self) -> bool {
         self.code().is_some_and(|code| code == BUSY || code == FULL)
     }
 
-    /// Returns whether the connection can no longer be trusted.
+    /// Returns true if the connection can no longer be trusted.
     pub(crate) fn taints_connection(&self) -> bool {
         let tainting = [NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB];
         let Self::Sql(error) = self else { return false };
@@ -116,7 +117,7 @@ impl Fault {
         if let Self::Sql(error) = self { error.code() } else { None }
     }
 
-    /// Converts the fault to a store error of `operation`, about the session `key` if there is one.
+    /// Converts the fault to a store error of `operation`, for the session `key` if there is one.
     pub(crate) fn of(self, operation: &'static str, key: Option<&SessionKey>) -> StoreError {
         let unavailable = |detail: String| StoreError::new(StoreErrorKind::Unavailable, operation, detail);
         let error = match self {
@@ -133,7 +134,7 @@ impl Fault {
             }
             Self::Unreachable(detail) => unavailable(detail),
             Self::Undone(why) => unavailable(format!("the transaction has ended: {why}")),
-            // Anything read from now on may mix two instants.
+            // Data that is read from now on may mix two instants.
             Self::Thawed => {
                 let detail =
                     "the file was written since it was opened, and this user may only read it: open it again";

@@ -1,9 +1,9 @@
-//! Leaves gaps in which other processes can write the file.
+//! Gaps between transactions, in which other processes can write the file.
 //!
 //! SQLite has one lock for writers and no queue for it: a waiting process tries again from time to time. A process
-//! that always has something to write would hold the lock with almost no gap, and the others would hardly ever get
-//! it. So a waiting process tries often, and a process that writes all the time leaves a gap now and then: every
-//! second in case there are others, and more often once it has met some.
+//! that always has something to write would hold the lock with almost no gap, and other processes would hardly ever
+//! get it. Therefore a waiting process tries often, and a process that writes all the time leaves a gap now and then:
+//! once a second, and more often while it meets other writers.
 
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,9 @@ const TRY_EVERY: Duration = Duration::from_micros(500);
 const GAP: Duration = Duration::from_millis(2);
 /// The time from one gap to the next while other processes write too.
 const AMONG_OTHERS: Duration = Duration::from_millis(20);
-/// The time from one gap to the next while no other process was met: gaps then take two thousandths of the time.
+/// The time from one gap to the next while no other process is met. Gaps then take two thousandths of the time.
 const ALONE: Duration = Duration::from_secs(1);
-/// The time for which other processes, once met, are expected to write again.
+/// The time for which other processes are expected to write again after this process waited for one.
 const OTHERS_STAY: Duration = Duration::from_secs(1);
 
 /// The gaps that this process leaves for other writers.
@@ -74,7 +74,8 @@ impl Gaps {
         }
     }
 
-    /// Returns the part of a gap that is still to be left before a transaction that begins `now`.
+    /// Returns the rest of the gap that must pass before a transaction that would begin at `now`; zero if no gap is
+    /// due.
     fn owed(&self, now: Instant) -> Duration {
         match self.is_due(now) {
             true => GAP.saturating_sub(self.idle(now)),
@@ -118,15 +119,15 @@ mod tests {
         Ok(conn.execute_batch("BEGIN IMMEDIATE")?)
     }
 
-    /// A transaction that lasts as long as a sync does.
+    /// Makes a transaction that lasts as long as a sync.
     fn write(conn: &Connection) {
         conn.execute_batch("INSERT INTO t VALUES (1)").unwrap();
         std::thread::sleep(Duration::from_micros(300));
         conn.execute_batch("COMMIT").unwrap();
     }
 
-    /// Lets one connection write rarely beside one that always writes. Returns, for each rare write, whether it
-    /// got the lock. With SQLite's own way of waiting it mostly does not.
+    /// Lets one connection write rarely beside one that always writes. Returns, for each rare write, whether it got
+    /// the lock. With SQLite's own way of waiting, it mostly would not.
     fn let_in(at_most: Duration) -> Vec<bool> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.db");
@@ -191,7 +192,7 @@ mod tests {
     fn who_has_met_others_leaves_a_gap_often_and_who_has_not_every_second() {
         let now = Instant::now();
         let met = Gaps { waited: Some(now), gap_ended: Some(now), ended: Some(now) };
-        // Two of each 22 ms are left. After a second the others are assumed to be gone.
+        // A gap takes 2 of each 22 ms. After a second, the others are assumed to be gone.
         assert_eq!(gaps_left(met, now, Duration::from_millis(980)), [GAP; 44]);
         let alone = Gaps { waited: None, gap_ended: Some(now), ended: Some(now) };
         assert_eq!(gaps_left(alone, now, Duration::from_millis(3_500)), [GAP; 3]);

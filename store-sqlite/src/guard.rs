@@ -8,7 +8,8 @@ use std::time::Instant;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-/// The store's own tables. Names of new tables must begin with [`PREFIX`], because other names may be a caller's.
+/// The store's own tables whose names do not begin with [`PREFIX`]. Names of new tables must begin with it, because a
+/// caller may use other names.
 pub(crate) const TABLES: [&str; 15] = [
     "session",
     "label",
@@ -26,7 +27,7 @@ pub(crate) const TABLES: [&str; 15] = [
     "checkpoint",
     "tombstone",
 ];
-/// The prefix of the names of all store tables, except the first ones.
+/// The prefix of the names of all other tables of the store.
 const PREFIX: &str = "holdover_";
 
 /// Pragmas that only return information.
@@ -41,7 +42,7 @@ const PRAGMAS: [&str; 8] = [
     "foreign_key_check",
 ];
 
-/// The number of steps of SQLite's virtual machine after which a statement's time limit is checked.
+/// The number of steps of SQLite's virtual machine between two checks of a statement's time limit.
 const STEPS: i32 = 10_000;
 
 /// Watches the connection while it is lent.
@@ -53,9 +54,9 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Watches this connection. The authorizer does not see statements that were prepared before, nor SQLite's own
-    /// actions. Two hooks cover these: nothing is committed while the connection is lent, and a rolled-back
-    /// transaction is noticed.
+    /// Watches this connection. The authorizer sees neither statements that were prepared before nor SQLite's own
+    /// actions. Two hooks cover these: one prevents commits while the connection is lent, and one notices a
+    /// rolled-back transaction.
     pub(crate) fn watch(&self, conn: &Connection) -> rusqlite::Result<()> {
         let lent = Arc::clone(&self.lent);
         conn.authorizer(Some(move |context: AuthContext<'_>| {
@@ -72,7 +73,7 @@ impl Guard {
     }
 
     /// Runs a caller's code, which must not panic. A statement of that code that still runs at `until` is
-    /// interrupted. Also returns whether the transaction is still the one in which the code began.
+    /// interrupted. Also returns true if the transaction is still the one in which the code began.
     pub(crate) fn while_lent<T>(
         &self,
         conn: &Connection,
@@ -100,7 +101,7 @@ fn may(action: AuthAction<'_>) -> bool {
         | AuthAction::Attach { .. }
         | AuthAction::Detach { .. }
         | AuthAction::Analyze { .. }
-        // A temporary object hides a table of the same name, also from the store.
+        // A temporary object would hide a table of the same name, even from the store.
         | AuthAction::CreateTempTable { .. }
         | AuthAction::CreateTempView { .. }
         | AuthAction::CreateTempIndex { .. }
@@ -123,7 +124,7 @@ fn may(action: AuthAction<'_>) -> bool {
     }
 }
 
-/// Returns whether a table is the store's. SQLite ignores upper and lower case in table names.
+/// Returns true if a table belongs to the store. SQLite ignores case in table names.
 fn is_ours(table: &str) -> bool {
     let begins = table.get(..PREFIX.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(PREFIX));
     begins || TABLES.iter().any(|ours| ours.eq_ignore_ascii_case(table))

@@ -8,19 +8,19 @@
 //! # Ok(()) }
 //! ```
 //!
-//! One thread owns the only connection that writes. All writes that are queued when that connection is free share
-//! one transaction and one sync. Reads have connections of their own, and each read sees one instant. The rules of
-//! a store are not here: [`RowStore`](holdover_store::rows::RowStore) decides, and the writer compares the token
-//! on which it decided, so other processes may use the same file.
+//! One thread owns the only connection that writes. The writes that are queued when that connection is free share one
+//! transaction and one sync, up to a limit. Reads have connections of their own, and each read sees one instant.
+//! [`RowStore`](holdover_store::rows::RowStore) decides writes by the rules of the contract. The writer only compares
+//! the token on which a write was decided, so other processes may use the same file.
 //!
-//! **Who can read the file.** A new file, its log and the log's index can be read and written by their owner only
-//! (mode 0600). An existing file keeps its mode, and its log and index get the same. Removed data (a session,
-//! checkpoints, rows that a commit deletes) is overwritten in the file. After a deletion or a purge, the log is
-//! emptied as soon as no write waits. If a reader of another program holds the log then, the next write-back
-//! empties it. A long session is removed piece by piece: closing the last handle spends at most a second on it,
-//! and the next process that opens the file removes the rest. The file system or the drive may keep copies of
-//! overwritten blocks; the store cannot reach those. The file does not shrink: its pages are reused, and counting
-//! the free ones would cost each commit a page. `VACUUM` shrinks it while no other process has the file open.
+//! **Who can read the file.** Only the owner of a new file can read and write it, its log and the log's index (mode
+//! 0600). An existing file keeps its mode, and its log and index get the same. Removed data (a session, checkpoints,
+//! rows that a commit deletes) is overwritten in the file. After a deletion or a purge, the log is emptied as soon as
+//! no write waits. If a reader of another program holds the log then, the next write-back empties it. A long session
+//! is removed piece by piece: closing the last handle spends at most a second on it, and the next process that opens
+//! the file removes the rest. The file system or the drive may keep copies of overwritten blocks, which the store
+//! cannot reach. The file does not shrink: its pages are reused, and counting the free ones would cost each commit a
+//! page. `VACUUM` shrinks it while no other process has the file open.
 //!
 //! **Several versions at once.** A newer version migrates the schema when it opens the file. From then on, in a
 //! process of an older version that has the file open, every read and write fails with

@@ -1,4 +1,4 @@
-//! The write-ahead log: when it is written back and started again, and when it is emptied.
+//! Decides when the write-ahead log is written back, restarted and emptied.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,12 +19,12 @@ const WAIT: Duration = Duration::from_millis(100);
 const READ: &str = "PRAGMA wal_checkpoint(NOOP)";
 /// Writes the log back. From then on the log is written from its start again, in the space that it already has. If
 /// the file grew instead, the file system would have work for each page, and each sync would have to write the new
-/// length.
+/// file length.
 const RESTART: &str = "PRAGMA wal_checkpoint(RESTART)";
 /// Writes the log back and leaves an empty file.
 const EMPTY: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// The writer's knowledge of the log.
+/// The state of the log, as far as the writer knows it.
 pub(crate) struct Log {
     file: PathBuf,
     bytes_max: u64,
@@ -55,9 +55,9 @@ impl Log {
         (self.holds_removed, self.empties_soon) = (true, true);
     }
 
-    /// Writes the log back if it is long, or if data was removed and no write waits (`idle`). Returns whether all
-    /// of it was written back. That is not possible while readers hold an old view; the next try then comes once
-    /// the log has grown by `bytes_max` more.
+    /// Writes the log back if it is long, or if data was removed and no write waits (`idle`). Returns true if all of
+    /// it was written back. That is not possible while a reader holds an old view; the next try then comes once the
+    /// log has grown by `bytes_max` more.
     pub(crate) fn keep_short(
         &mut self,
         conn: &Connection,
@@ -70,7 +70,7 @@ impl Log {
             return Ok(false);
         }
         self.written_back_at = held.saturating_add(self.bytes_max);
-        // Only once: otherwise each write would try again for as long as a reader stays.
+        // Tried only once, because otherwise each write would try again for as long as a reader stays.
         self.empties_soon = false;
         let file = std::fs::metadata(&self.file).map_or(0, |file| file.len());
         // The file is long if readers prevented earlier write-backs.
@@ -85,7 +85,7 @@ impl Log {
     }
 }
 
-/// Writes the log back by the statement `how`. Returns whether all of it was written back.
+/// Writes the log back with the statement `how`. Returns true if all of it was written back.
 fn write_back(conn: &Connection, how: &str, busy_timeout: Duration) -> Result<bool, Fault> {
     conn.busy_timeout(WAIT)?;
     let busy = conn.query_row(how, [], |row| row.get::<_, i64>(0));
@@ -97,7 +97,7 @@ fn write_back(conn: &Connection, how: &str, busy_timeout: Duration) -> Result<bo
     }
 }
 
-/// Returns whether a write removes data of a session, of which nothing is to be left.
+/// Returns true if a write removes a session or checkpoints, whose data must not stay in the log.
 pub(crate) fn erases(write: &Write) -> bool {
     write.ends_life() || write.ops.iter().any(|op| matches!(op, Op::DeleteUpTo(..)))
 }

@@ -22,13 +22,14 @@ const STEPS: [Step; 8] = [
     Step { schema: include_str!("../schema/0008.sql"), mark: "PRAGMA user_version = 8" },
 ];
 
-/// The newest schema version, to which every file is migrated when it is opened.
+/// The newest schema version. Opening a file migrates it to this version, unless the file is opened only for
+/// inspection.
 pub(crate) const NEWEST: usize = STEPS.len();
 
 const MARK_AS_OURS: &str = "PRAGMA application_id = 1215261796";
 
-/// Read before anything in the file is changed. It is one statement, so it sees one instant: between two
-/// statements, another process could migrate an empty file.
+/// Reads the marks of the file and the number of its tables. It is one statement, so that it sees one instant:
+/// between two statements, another process could migrate an empty file.
 const READ_MARKS: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
      (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)";
 
@@ -89,8 +90,8 @@ pub(crate) fn inspect(conn: &Connection, file: &str) -> Result<Schema, StoreErro
     }
 }
 
-/// Fails if a newer version has raised the schema since the file was opened. It is called within each transaction,
-/// which then sees the schema that was checked.
+/// Fails if a newer version has raised the schema since the file was opened. Called within each transaction, so that
+/// the transaction sees the schema that was checked.
 pub(crate) fn check(conn: &Connection) -> Result<(), Fault> {
     let version = conn.prepare_cached(READ_VERSION)?.query_row([], |row| row.get::<_, i64>(0))?;
     match usize::try_from(version) {
@@ -99,13 +100,13 @@ pub(crate) fn check(conn: &Connection) -> Result<(), Fault> {
     }
 }
 
-/// Returns whether the schema needs no migration.
+/// Returns true if the schema needs no migration.
 pub(crate) fn is_newest(schema: Schema) -> bool {
     schema == Schema::Known(STEPS.len())
 }
 
-/// Brings the file to the newest version, in one write transaction. A process that had to wait for the lock
-/// inspects the file again, so that only one of several processes migrates.
+/// Brings the file to the newest version, in one write transaction. Inspects the file again within that transaction,
+/// so that only one of several processes migrates.
 pub(crate) fn migrate(conn: &Connection, file: &str) -> Result<(), StoreError> {
     let open = |error: rusqlite::Error| {
         let mut error = Fault::from(error).of("open", None);

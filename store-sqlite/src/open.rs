@@ -1,4 +1,4 @@
-//! Opens connections, checks their requirements, and reads the settings back.
+//! Opens connections to a database file, checks the requirements, and reads the settings back.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,18 +20,20 @@ const VERSION_MIN: [u32; 3] = [3, 51, 3];
 /// The interval at which a lock is tried again if SQLite itself does not wait for it.
 const LOCK_RETRY_EVERY: Duration = Duration::from_millis(10);
 
-/// The log target for statements, at level `trace`. They are logged if it is enabled when a connection is opened.
+/// The log target for statements. A connection logs its statements at level `trace` if the target is enabled when the
+/// connection is opened.
 const STATEMENTS: &str = "holdover_store_sqlite::statement";
 
 /// The number of prepared statements kept per connection.
 const STATEMENTS_KEPT: usize = 256;
 
-/// The page size of a new file, in bytes; an existing file keeps its own. A result of some kilobytes has pages of
-/// its own, the last of which is half empty on average, and each commit logs whole pages. Small pages waste less
-/// of both.
+/// The page size of a new file, in bytes; an existing file keeps its own. A result of some kilobytes has pages of its
+/// own, the last of which is half empty on average, and each commit logs whole pages. Small pages waste less space
+/// and shorten the log.
 const PAGE_BYTES: u32 = 2048;
 
-/// Runs outside any transaction and waits for no reader or writer. SQLite syncs the log before it copies pages.
+/// Syncs the log, because SQLite does so before it copies pages. Runs outside any transaction and waits for no reader
+/// or writer.
 const SYNC_RECOVERED: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 const READ_LIBRARY: &str = "SELECT sqlite_version()";
 const SET_WAL: &str = "PRAGMA journal_mode = WAL";
@@ -75,7 +77,7 @@ impl Connector {
         &self.place.file
     }
 
-    /// Returns the mark that shows whether the file was written, if it is read without locks.
+    /// Returns the mark that shows whether the file was written. Returns none if the file is read with locks.
     pub(crate) fn frozen(&self) -> Option<Frozen> {
         match &self.look {
             Look::Frozen(frozen) => Some(frozen.clone()),
@@ -106,7 +108,7 @@ impl Connector {
         self.options.readers_max
     }
 
-    /// Connects, checks, migrates, and reads back the settings on which the promises rest.
+    /// Connects, checks and migrates the file, and reads back the settings on which the capabilities depend.
     pub(crate) fn open(&self) -> Result<Opened, StoreError> {
         let name = self.place.file.display().to_string();
         if !self.options.as_it_is {
@@ -154,8 +156,8 @@ impl Connector {
         Ok(conn)
     }
 
-    /// Syncs a log that was recovered after a crash. It may hold a commit that was written but never synced. A
-    /// repeat of that commit is acknowledged without writing anything, so it must be synced here.
+    /// Syncs a log that was recovered after a crash. The log may hold a commit that was written but never synced. A
+    /// repeat of that commit is acknowledged without a write, so the commit must be synced here.
     fn sync_recovered(&self, conn: &Connection) -> Result<(), StoreError> {
         conn.query_row(SYNC_RECOVERED, [], |_| Ok(())).map_err(|error| self.failed(error))
     }
@@ -179,9 +181,9 @@ impl Connector {
         };
         conn.busy_timeout(self.options.busy_timeout)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-        // Checkpoints are the writer's own, between transactions. On systems other than Linux, an fsync alone may
-        // stop in the drive's cache. Deleted data is overwritten. A pragma takes no bound values; these are words
-        // and numbers made here.
+        // No automatic checkpoints: the writer makes them between transactions. `fullfsync`: on some systems other
+        // than Linux, an fsync alone may leave data in the drive's cache. `secure_delete` overwrites deleted data. A
+        // pragma takes no bound values; these are constants of this crate.
         conn.execute_batch(&format!(
             "PRAGMA page_size = {PAGE_BYTES}; PRAGMA foreign_keys = OFF; PRAGMA synchronous = {}; \
              PRAGMA wal_autocheckpoint = 0; PRAGMA mmap_size = 0; PRAGMA fullfsync = ON; \
@@ -194,8 +196,8 @@ impl Connector {
         Ok(conn)
     }
 
-    /// Switches the file to the write-ahead log. The first change of mode needs exclusive access, and SQLite does
-    /// not wait for that, so several processes that open a new file at once take turns here.
+    /// Switches the file to the write-ahead log. The first change of mode needs exclusive access, for which SQLite
+    /// does not wait. The loop therefore retries, so that several processes can open a new file at once.
     fn ask_for_wal(&self, conn: &Connection) -> Result<(), StoreError> {
         let began = Instant::now();
         loop {
@@ -217,7 +219,7 @@ impl Connector {
         let Some(bytes) = self.options.file_bytes_max else { return Ok(()) };
         let page = self.number(conn, READ_PAGE_SIZE)?.max(1);
         let pages = (i64::try_from(bytes).unwrap_or(i64::MAX) / page).clamp(1, i64::from(u32::MAX - 1));
-        // A pragma takes no bound values; this one is a number made here.
+        // A pragma takes no bound values; this value is a number.
         let sql = format!("PRAGMA max_page_count = {pages}");
         conn.query_row(&sql, [], |_| Ok(())).map_err(|error| self.failed(error))
     }
@@ -225,7 +227,7 @@ impl Connector {
     fn read_settings(&self, conn: &Connection, library: &str) -> Result<Vec<(String, String)>, StoreError> {
         let journal = match self.look {
             Look::Shared => self.text(conn, READ_JOURNAL)?,
-            // A connection that only reads the file has no journal.
+            // A file that is read without locks has no journal, so SQLite is not asked.
             Look::Frozen(_) => "wal".to_owned(),
         };
         if journal != "wal" {
@@ -303,7 +305,7 @@ impl Connector {
     }
 }
 
-/// Logs a statement when it begins. Values are bound, so its text holds nothing of a session.
+/// Logs a statement when it begins. Values are bound, so the text contains no session data.
 fn tell(event: TraceEvent<'_>) {
     if let TraceEvent::Stmt(statement, _) = event {
         tracing::trace!(target: STATEMENTS, sql = %statement.sql());

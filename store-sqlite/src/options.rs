@@ -10,15 +10,15 @@ use holdover_store::time::{Clock, Timestamp};
 
 const MIB: usize = 1024 * 1024;
 
-/// The failures that an acknowledged commit survives.
+/// The setting that decides when commits are synced, and so which failures an acknowledged commit survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Synchronous {
     /// Each commit is synced before it is acknowledged, so it survives a power cut. Deltas are provisional and are
     /// not synced separately.
     #[default]
     Full,
-    /// Commits are synced only at checkpoints: a power cut may roll back the last ones. They survive the death of
-    /// the process, and the database is never corrupted.
+    /// Commits are synced only when the write-ahead log is written back, so a power cut may undo the last ones. They
+    /// survive the death of the process, and the database is never corrupted.
     Normal,
 }
 
@@ -74,10 +74,11 @@ impl SqliteOptions {
     pub const WAL_BYTES_MAX: u64 = 8 * MIB as u64;
     /// The default time that one call waits for other processes that hold the database.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
-    /// The default number of reads that run at once.
+    /// The default for the most reads that run at once.
     pub const READERS_MAX: u32 = 4;
 
-    /// Creates options for the database at `path`, with safe settings. The file is created if its folder exists.
+    /// Creates options for the database at `path`, with safe settings. Opening the store creates the file if it does
+    /// not exist. The folder must exist.
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self {
             path: path.as_ref().to_owned(),
@@ -119,16 +120,17 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets how long one call waits for other processes that hold the database, at most an hour. Then the call
-    /// fails with an error that says that a retry may succeed. Nothing else is waited for: there is no server that
-    /// could be away.
+    /// Sets how long one call waits for other processes that hold the database, at most an hour. Then the call fails
+    /// with an error that says that a retry may succeed. A read waits as long, but at least a second, for one of the
+    /// [reading connections](Self::readers_max) to be free. The timeout also limits how long a
+    /// [transaction](crate::SqliteTransaction) of the caller may stay open.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout.min(Duration::from_secs(3600));
         self
     }
 
-    /// Sets how many reads run at once, at least one.
+    /// Sets how many reads may run at once, at least one.
     #[must_use]
     pub fn readers_max(mut self, readers_max: u32) -> Self {
         self.readers_max = readers_max.max(1);
@@ -150,9 +152,9 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets how many bytes of commits the write-ahead log holds before it is written back and restarted. The log
-    /// file keeps about that size until the last handle is closed, which removes it. The file grows longer while a
-    /// reader of another program holds an old view.
+    /// Sets how many bytes of commits the write-ahead log holds before it is written back and restarted. The log file
+    /// keeps about that size until the last handle is closed, which removes the file. The file grows longer while a
+    /// reader holds an old view.
     #[must_use]
     pub fn wal_bytes_max(mut self, bytes: u64) -> Self {
         self.wal_bytes_max = bytes;
@@ -167,13 +169,13 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens the database only to look at it, and only if it exists and is up to date. Nothing is created, no
-    /// schema is changed, and the log is not written back, because that fails on a full disk.
+    /// Opens the database only for inspection, and only if it exists and its schema is up to date. Opening creates
+    /// nothing, changes no schema, and does not write the log back, because that fails on a full disk.
     ///
-    /// The file may be one that this user cannot write. If this user cannot create its log either, the store
-    /// assumes that no process writes the file. The assumption holds while the file has no log and does not
-    /// change; after a change, every read fails until the store is opened again. If the file has a log with
-    /// commits, this user can read it only if the log's index exists.
+    /// The file may be one that this user cannot write. If this user cannot create its log either, the store assumes
+    /// that no process writes the file. The assumption holds while the file has no log with commits and does not
+    /// change; after a change, every read fails until the store is opened again. If the file has a log with commits,
+    /// this user can read it only if the log's index exists.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.as_it_is = true;

@@ -11,7 +11,7 @@ pub(crate) struct Place {
     pub(crate) file: PathBuf,
     /// The name of the file system, as the settings show it.
     pub(crate) filesystem: &'static str,
-    /// True if the file system lives in memory and is lost with the machine.
+    /// True if the file system is in memory, so that its data is lost with the machine's power.
     pub(crate) volatile: bool,
 }
 
@@ -70,7 +70,7 @@ fn filesystem(_folder: &Path) -> std::io::Result<FileSystem> {
 }
 
 /// Returns the file system with this magic number (`linux/magic.h`, `statfs(2)`). FUSE counts as a network file
-/// system: the store cannot see what is behind it, and sshfs and the like are the common case.
+/// system, because the store cannot see what is behind it, and it is most often a network (as with sshfs).
 #[cfg(target_os = "linux")]
 fn by_magic(magic: u64) -> FileSystem {
     match magic {

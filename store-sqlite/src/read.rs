@@ -16,7 +16,8 @@ use rusqlite::{Connection, params_from_iter};
 use crate::columns::{Columns, int};
 use crate::error::Fault;
 
-/// The source of a kind: its columns, its table, its place column, and a filter for its rows.
+/// The source of the rows of one kind: the columns (and those of a light read), the table, the column of a row's
+/// place, a filter and the order.
 pub(crate) struct From {
     columns: &'static str,
     light: &'static str,
@@ -66,8 +67,8 @@ pub(crate) fn source(kind: Kind) -> From {
     }
 }
 
-/// Reads the wanted rows of the session in row `sid`, in the transaction that has read that row. `life` is its
-/// incarnation.
+/// Reads the wanted rows of the session in row `sid`, in the transaction that has read that row. `life` is the
+/// incarnation of the session.
 pub(crate) fn wanted(
     conn: &Connection,
     sid: i64,
@@ -93,7 +94,7 @@ pub(crate) fn one(conn: &Connection, sid: i64, of: &SessionKey, key: &RowKey) ->
         "" => Want::number(key.kind, key.as_number()),
         name => Want::names(key.kind, vec![name.to_owned()]),
     };
-    // Rows that are inserted conditionally do not contain the incarnation.
+    // Only kinds that are inserted conditionally are read here. Their rows do not contain the incarnation.
     let life = Incarnation(uuid::Uuid::nil());
     Ok(of_want(conn, sid, of, life, &want, 0)?.0.into_iter().next())
 }
@@ -150,7 +151,7 @@ fn of_want(
     Ok((rows, bytes))
 }
 
-/// Reads one row. None: it was merged into the row before.
+/// Decodes one row. Returns none if it was merged into the row before it, as labels are.
 fn decode(
     kind: Kind,
     c: &mut Columns<'_>,

@@ -1,4 +1,4 @@
-//! Connections that read. Each call sees one instant.
+//! Connections that only read. Each read sees one instant.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::open::Connector;
 const BEGIN: &str = "BEGIN DEFERRED";
 const END: &str = "COMMIT";
 
-/// A bounded pool of connections that read, opened when they are needed. Reads run on threads for blocking work.
+/// A bounded pool of connections that only read, opened when they are needed. Reads run on threads for blocking work.
 /// Each read runs to its end, even if the future that waits for it is dropped.
 pub(crate) struct Readers {
     connector: Arc<Connector>,

@@ -1,8 +1,8 @@
 //! The remains of removed sessions.
 //!
-//! A session may have grown for years. Removing it in one transaction would block all other writes for seconds. So
-//! the session disappears at once for every reader, and its rows are removed piece by piece, each piece in a
-//! transaction of its own. No reader finds these rows, because only the row of the session leads to them. After a
+//! A session may have grown for years. Removing it in one transaction would block all other writes for seconds.
+//! Therefore the session disappears at once for every reader, and its rows are removed piece by piece, each piece in
+//! a transaction of its own. No reader finds these rows, because only the row of the session leads to them. After a
 //! crash in between, the next process that opens the file removes the rest.
 
 use rusqlite::types::Value;
@@ -24,8 +24,8 @@ struct Table {
     bytes: &'static str,
 }
 
-/// All tables with many rows of one session, except those by which lists find a session or its calls: their rows
-/// are removed together with the session's row.
+/// All tables with many rows of one session, except the tables by which lists find a session or its pending calls.
+/// The rows of those are removed together with the session's row.
 const TABLES: [Table; 9] = [
     Table { name: "message", place: "seq", bytes: "length(payload)" },
     Table { name: "event", place: "seq", bytes: "length(payload)" },
@@ -61,7 +61,7 @@ pub(crate) fn go_on(conn: &Connection, sid: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes as many rows as one transaction may. Returns whether none is left.
+/// Removes as many rows as one transaction may. Returns true if none is left.
 fn piece(conn: &Connection, sid: i64) -> Result<bool, Fault> {
     let mut room = Room { rows: ROWS_MAX, bytes: BYTES_MAX };
     for table in &TABLES {
@@ -79,7 +79,7 @@ struct Room {
 }
 
 impl Room {
-    /// Removes rows of a session from a table. Returns whether none is left there.
+    /// Removes rows of a session from a table. Returns true if none is left there.
     fn remove(
         &mut self,
         conn: &Connection,

@@ -1,4 +1,4 @@
-//! The user's rights on a database file, and how to read a file that cannot be written.
+//! Checks the user's rights on a database file, and finds a way to read a file that the user cannot write.
 
 use std::fs::{Metadata, OpenOptions, metadata};
 use std::io;
@@ -9,11 +9,12 @@ use std::time::SystemTime;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-/// The mode of a new file: its owner alone may read it, because it holds what people have said.
+/// The mode of a new file: only its owner may read and write it, because the file holds conversations.
 const OWN: u32 = 0o600;
 
-/// Returns why this user cannot write the database at `path`. None: the user can, or there is no such file. A
-/// writer also needs the log and the log's index: if they do not exist, the folder must be writable.
+/// Returns why this user cannot write the database at `path`. Returns none if the user can write it, or if there is
+/// no such file. A writer also needs the log and the log's index: if one of them does not exist, the folder must be
+/// writable.
 pub fn unwritable(path: &Path) -> Option<String> {
     metadata(path).ok()?;
     let aside = || [log(path), index(path)];
@@ -58,9 +59,9 @@ fn folder(path: &Path) -> &Path {
 /// The way in which a database is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// With the log and its index, as every process that has the database open.
+    /// Together with the log and its index, like every process that has the database open.
     Shared,
-    /// As a file that no process writes: the file has no log, and this user can create none.
+    /// As a file that no process writes: there is no log with commits, and this user can create none.
     Frozen(Frozen),
 }
 
@@ -84,7 +85,7 @@ impl Look {
     }
 }
 
-/// A database that no process had open when it was first read. A process that opens it creates a log beside it,
+/// A database that no process had open when it was first looked at. A process that opens it creates a log beside it,
 /// and a process that writes that log back changes the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frozen {
@@ -97,7 +98,8 @@ impl Frozen {
         Ok(Self { path: path.to_owned(), seen: mark(&metadata(path)?) })
     }
 
-    /// Returns whether the file was written since then, so that data that was read may mix two instants.
+    /// Returns true if the file was written since it was first looked at. Data that was read may then mix two
+    /// instants.
     pub(crate) fn is_written(&self) -> bool {
         let has_log = metadata(log(&self.path)).is_ok_and(|log| log.len() > 0);
         has_log || metadata(&self.path).map_or(true, |now| mark(&now) != self.seen)

@@ -35,7 +35,7 @@ pub(crate) struct SqliteRows {
 }
 
 impl SqliteRows {
-    /// Queues a task for the writer. From then on the task is done or refused, even if the caller does not wait
+    /// Queues a task for the writer. The writer then performs or refuses the task, even if the caller does not wait
     /// for the answer.
     async fn ask(&self, task: Task) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
@@ -61,7 +61,7 @@ impl SqliteRows {
 }
 
 async fn answered(answer: oneshot::Receiver<Answer>) -> Answer {
-    // The thread died, perhaps between the commit and the answer.
+    // If there is no answer, the thread died, perhaps between the commit and the answer.
     answer.await.unwrap_or_else(|_| Err(Fault::Closed.of("", None).retry(Retry::OutcomeUnknown)))
 }
 

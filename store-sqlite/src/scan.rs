@@ -1,4 +1,4 @@
-//! Walks along the indexes over sessions and pending calls.
+//! Lists of sessions and pending calls, along their indexes.
 
 mod labels;
 
@@ -140,7 +140,7 @@ pub(crate) fn pending(
             Value::from(place.id.as_str().to_owned()),
         ]);
     }
-    // No LIMIT: a row counts only once it was read.
+    // There is no LIMIT, because rows that cannot be read do not count.
     sql.push_str(" ORDER BY endless, deadline, session, id");
     let mut statement = conn.prepare(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
@@ -165,7 +165,7 @@ fn pending_call(c: &mut Columns<'_>) -> Result<PendingCall, Fault> {
     read::pending(c, key, false)
 }
 
-/// Lists sessions that are at rest and in which nothing waits, longest unchanged first.
+/// Lists sessions that are at rest without an alarm, an unread item or an interrupt, longest unchanged first.
 pub(crate) fn resting(
     conn: &Connection,
     rule: &RetentionRule,
@@ -209,7 +209,7 @@ pub(crate) fn resting(
     Ok(Scanned { rows, next })
 }
 
-/// Returns keys that have an incarnation that ended before `before`.
+/// Returns at most `limit` keys with an incarnation that was deleted before `before`, earliest deletion first.
 pub(crate) fn dead(conn: &Connection, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, Fault> {
     let mut statement = conn.prepare_cached(DEAD)?;
     let mut found = statement.query((before.as_ms(), i64::try_from(limit).unwrap_or(i64::MAX)))?;

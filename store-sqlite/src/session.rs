@@ -11,7 +11,8 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params_from_iter};
 use crate::columns::{Columns, int};
 use crate::error::Fault;
 
-/// The columns that every write replaces, and as many placeholders. No index has these columns.
+/// The columns that every write replaces, and as many placeholders. Of the indexes, only `session_resting` uses any
+/// of these columns, and it holds only sessions at rest.
 macro_rules! replaced {
     () => {
         "token, status, version, epoch, lease_worker, lease_ends, lease_granted_ms, last_claim, found, \
@@ -24,7 +25,8 @@ macro_rules! replaced {
     };
 }
 
-/// The columns that say when a session is due.
+/// The columns that decide when and for whom a session is due, and `last_interrupt`, which changes only together with
+/// `interrupt`.
 macro_rules! due {
     () => {
         "alarm, format, interrupt, last_interrupt"
@@ -52,12 +54,13 @@ const FIND: &str = concat!(
 );
 const READ_LIVES: &str =
     "SELECT token, incarnation, operation, at FROM tombstone WHERE tenant = ? AND id = ? ORDER BY tid";
-/// Compares the token in the write that replaces it. Does not touch the indexed columns, and so not the indexes.
+/// Replaces the row if its token is the expected one. Of the indexed columns, it sets only those of
+/// `session_resting`.
 const UPDATE: &str =
     concat!("UPDATE session SET (", replaced!(), ") = (", replaced!(?), ") WHERE sid = ? AND token = ?");
 /// Runs after [`UPDATE`] if one of these columns changed.
 const UPDATE_DUE: &str = concat!("UPDATE session SET (", due!(), ") = (?,?,?,?) WHERE sid = ?");
-/// Inserts a row under a number by which no rows of a [removed](crate::remains) session can still be found.
+/// Inserts a row under a row id that no [removed](crate::remains) session with remaining rows has.
 const INSERT: &str = concat!(
     "INSERT INTO session (sid, ",
     fixed!(),
@@ -147,7 +150,7 @@ fn lease(c: &mut Columns<'_>) -> Result<Option<Lease>, Fault> {
     }
 }
 
-/// Writes the row if its token is `expected`. Returns whether it was written.
+/// Writes the row if its token is `expected`. Returns true if it was written.
 pub(crate) fn update(
     conn: &Connection,
     sid: i64,
@@ -203,7 +206,7 @@ fn with_replaced<T>(
         &int(row.epoch.0),
         &lease.map(|lease| lease.worker.as_str()),
         &lease.map(|lease| lease.ends.as_ms()),
-        // The longest possible lease has all bits set, so it is stored bit by bit.
+        // Stored bit by bit, so that every `u64` can be stored.
         &lease.map(|lease| lease.granted_ms.cast_signed()),
         &row.last_claim.as_ref().map(|run| run.as_str()),
         &row.found.as_str(),
@@ -227,7 +230,7 @@ fn with_replaced<T>(
     ])
 }
 
-/// Calls `done` with the values of the columns that say when the session is due.
+/// Calls `done` with the values of the columns of `due!`.
 fn with_due<T>(
     row: &SessionRow,
     done: impl FnOnce(&[&dyn ToSql; 4]) -> Result<T, Fault>,

@@ -21,15 +21,16 @@ use crate::writer::{Counters, Message, QUEUE_MAX, Writer};
 /// Counters of the writer since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriterCounts {
-    /// Writes that callers asked for.
+    /// Writes that callers asked for. A write in a transaction of the caller counts once it is applied.
     pub writes: u64,
-    /// Transactions begun for these writes; each costs at most one sync.
+    /// Transactions for these writes, and transactions of callers, including failed attempts. Each costs at most one
+    /// sync.
     pub groups: u64,
-    /// Transactions that held only deltas and so were not synced separately.
+    /// Transactions that held only deltas and were therefore not synced separately.
     pub provisional: u64,
     /// Writes of groups that failed as a whole; these writes were repeated one by one.
     pub repeated: u64,
-    /// Checkpoints that wrote the whole write-ahead log back, so that it was restarted or emptied.
+    /// Write-backs of the whole write-ahead log, which then was restarted or emptied.
     pub checkpoints: u64,
     /// Times that the writer connection was reopened after a failure.
     pub reopened: u64,
@@ -37,8 +38,8 @@ pub struct WriterCounts {
 
 /// Sessions in one SQLite file, shared by every process of one machine.
 ///
-/// Cheap to clone. Clones share one writer thread, one pool of readers, and the rows that the store keeps in
-/// memory of the sessions that it wrote last. Needs a tokio runtime.
+/// Clones are cheap. They share one writer thread, one pool of reading connections, and the rows that the store holds
+/// in memory of the sessions that it wrote last. The store needs a tokio runtime.
 #[derive(Clone)]
 pub struct SqliteStore {
     store: RowStore<SqliteRows>,
@@ -47,17 +48,17 @@ pub struct SqliteStore {
 holdover_store::forward_store! { [] SqliteStore, |sqlite| sqlite.store }
 
 impl SqliteStore {
-    /// Opens the database, creates it if the file does not exist, and migrates its schema. Several processes may
-    /// do so at once.
+    /// Opens the database, creates it if the file does not exist, and migrates its schema. Several processes may open
+    /// it at once.
     ///
     /// # Errors
     /// Errors have the operation `open` and name the file in one line:
     ///
-    /// - [`Unavailable`](StoreErrorKind::Unavailable) if the folder is missing or lies on a network file system,
-    ///   if the linked SQLite library can corrupt data, or if this user cannot write the database, unless it is
-    ///   only to be looked at ([`as_it_is`](SqliteOptions::as_it_is))
-    /// - [`Corrupt`](StoreErrorKind::Corrupt) if the file is no SQLite database, or another program's
-    /// - [`Newer`](StoreErrorKind::Newer) if a newer version wrote it
+    /// - [`Unavailable`](StoreErrorKind::Unavailable) if the folder is missing or lies on a network file system, if
+    ///   the file cannot be opened or created, if the linked SQLite library can corrupt data, or if this user cannot
+    ///   write the database, unless it is opened only for inspection ([`as_it_is`](SqliteOptions::as_it_is))
+    /// - [`Corrupt`](StoreErrorKind::Corrupt) if the file is no SQLite database, or the database of another program
+    /// - [`Newer`](StoreErrorKind::Newer) if a newer version of the store wrote it
     pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
         let (clock, wal_bytes_max, synchronous) =
             (options.clock.clone(), options.wal_bytes_max, options.synchronous);
@@ -87,7 +88,7 @@ impl SqliteStore {
                 capabilities
             });
             let goes_on = found.is_ok();
-            // Fails if no caller waits for the store any more; then its queue is closed.
+            // The send fails if the caller no longer waits for the store. Its queue is then closed, too.
             let _ = opened.send(found);
             if goes_on {
                 writer.serve(queue);
@@ -127,8 +128,9 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`Unavailable`](StoreErrorKind::Unavailable) if another process held the file for longer than
-    /// [`operation_timeout`](SqliteOptions::operation_timeout), or the store was closed. The wait for earlier
-    /// writes and transactions of this process has no such limit.
+    /// [`operation_timeout`](SqliteOptions::operation_timeout), or the store was closed.
+    /// [`Newer`](StoreErrorKind::Newer) if a newer version of the store has migrated the file. The wait for earlier
+    /// writes and transactions of this process has no time limit.
     pub async fn begin(&self) -> Result<SqliteTransaction, StoreError> {
         SqliteTransaction::begin(&self.store).await
     }
@@ -140,7 +142,7 @@ impl SqliteStore {
         rows.readers.close().await;
         let (done, closed) = oneshot::channel();
         if rows.writes.send(Message::Close(done)).await.is_ok() {
-            // Fails only if the thread has ended already.
+            // This fails only if the thread has ended already.
             let _ = closed.await;
         }
     }

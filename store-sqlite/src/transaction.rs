@@ -19,19 +19,18 @@ use crate::rows::{SqliteRows, found};
 use crate::writer::{Answer, Counters, Message, Writer};
 use crate::{apply, log};
 
-/// A transaction in a store's file that writes the caller's own tables and one session: both or neither.
+/// A transaction in a store's file. It writes the caller's own tables and one session, either both or neither.
 ///
-/// It is made by [`SqliteStore::begin`](crate::SqliteStore::begin). [`run`](Self::run) writes the caller's tables.
-/// Then [`into_store`](Self::into_store) returns a store whose next write commits everything, once, in one sync.
-/// If that store writes nothing, because a fence is old or the write was applied before, the caller's writes are
-/// undone too. So a step that is begun again after a crash has either happened with its result, or has not
-/// happened.
+/// [`SqliteStore::begin`](crate::SqliteStore::begin) makes the transaction. [`run`](Self::run) writes the caller's
+/// tables. Then [`into_store`](Self::into_store) returns a store whose next write commits everything, once, in one
+/// sync. If that store writes nothing, because a fence is old or the write was applied before, the caller's writes
+/// are undone too. After a crash, a step has therefore either happened together with its result, or not at all.
 ///
-/// While it is open, nothing else writes the file, in any process; this includes the caller by another handle. It
-/// is undone when it is dropped, or when it has been open for longer than
-/// [`operation_timeout`](crate::SqliteOptions::operation_timeout), which also interrupts a running statement.
-/// Later calls fail and say so. Only a caller's code that does not return can hold the file, and block all
-/// writers, for ever.
+/// While the transaction is open, nothing else can write the file: no other process, and no other handle of this one.
+/// The transaction is undone when it is dropped, or when it has been open for longer than
+/// [`operation_timeout`](crate::SqliteOptions::operation_timeout), which also interrupts a running statement. Later
+/// calls then fail with that reason. Code of the caller that does not return blocks all writers for as long as it
+/// runs.
 pub struct SqliteTransaction {
     commands: Sender<Command>,
     /// The way in which the transaction has ended, once it has.
@@ -42,10 +41,10 @@ pub struct SqliteTransaction {
 /// The ways in which a transaction can end.
 #[derive(Debug)]
 enum Ended {
-    /// Nothing of it is left, for this reason.
+    /// The transaction was undone, for this reason.
     Undone(String),
     Committed,
-    /// The COMMIT failed; it may have landed.
+    /// The COMMIT failed, but may have been applied.
     Unknown,
 }
 
@@ -91,16 +90,17 @@ impl SqliteTransaction {
     /// Runs `work` in the transaction, on the thread that writes, and returns its result. If `work` panics, the
     /// transaction is undone and the panic resumes in the caller.
     ///
-    /// The code may read everything in the file, and write the caller's own tables. Their names must not begin
-    /// with `holdover_`, the prefix of tables that the store may add in future. SQLite refuses as not authorized:
-    /// changes of the store's own tables, the end of the transaction, other attached files, temporary objects, and
-    /// setting a pragma. Foreign keys are not enforced on this connection. The code must not change the
-    /// connection's settings.
+    /// The code may read everything in the file, and write the caller's own tables. Their names must not begin with
+    /// `holdover_`, the prefix of tables that the store may add in future. SQLite refuses as not authorized: changes
+    /// of the store's own tables, the end of the transaction, other attached files, temporary objects, `ANALYZE`, and
+    /// pragmas other than those that describe tables, indexes and foreign keys. Foreign keys are not enforced on this
+    /// connection. The code must not change the connection's settings.
     ///
     /// # Errors
-    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the transaction has ended: it was open for
-    /// too long, or SQLite undid it after an error of its statements. Nothing of it is left, and the caller may
-    /// begin a new one. The call during which it ended still returns the result of `work`; the next call fails.
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the transaction has ended: it was open for too
+    /// long, SQLite undid it after an error of a statement, or the store was closed. Nothing that it wrote is left,
+    /// and the caller may begin a new one. The call during which it ended still returns the result of `work`; the
+    /// next call fails.
     pub async fn run<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&Connection) -> T + Send + 'static,
@@ -111,14 +111,13 @@ impl SqliteTransaction {
         }
     }
 
-    /// Returns a store for one write, which commits this transaction. Calls to the store that write nothing leave
-    /// the transaction open until the store is dropped; then it is undone. The store can be put behind
-    /// [layers](holdover_store::Layer) like any other.
+    /// Returns a store for one write, which commits this transaction. Calls to the store that write nothing leave the
+    /// transaction open. If the store is dropped without a write, the transaction is undone. The store can be put
+    /// behind [layers](holdover_store::Layer) like any other.
     ///
-    /// The first write of any kind is the one that commits: a renewed lease, appended deltas and a taken interrupt
-    /// count too. After it, calls fail with an error that says that the transaction was committed, or, if that is
-    /// not known, that the outcome is unknown. In that case, begin a new transaction and repeat all of it, with
-    /// the same operation.
+    /// The first write of any kind commits: a renewed lease, appended deltas and a taken interrupt count too. After
+    /// it, writes and reads of a session fail. The error says that the transaction was committed, or that this is not
+    /// known. If it is not known, begin a new transaction and repeat all of it, with the same operation id.
     #[must_use]
     pub fn into_store(self) -> Arc<dyn StateStore> {
         let store = self.store.clone();
@@ -133,10 +132,11 @@ impl SqliteTransaction {
     ) -> Result<Result<T, Box<dyn Any + Send>>, StoreError> {
         let (reply, answer) = oneshot::channel();
         let work: Work = Box::new(move |conn| {
-            // Changes that a panic leaves half done in the file are undone.
+            // If the work panics, the transaction is undone, so no half-done changes stay in the file.
             let answer = catch_unwind(AssertUnwindSafe(|| work(conn)));
             let done = if answer.is_ok() { Done::Whole } else { Done::Panicked };
-            // Fails if the caller no longer waits. Then the answer is dropped here, by the caller's code.
+            // The send fails if the caller no longer waits. The answer is then dropped here, which may run the
+            // caller's code.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(reply.send(answer))));
             done
         });
@@ -189,9 +189,9 @@ impl Transaction for SqliteTransaction {
 }
 
 impl Loan {
-    /// Reports that the transaction does not begin.
+    /// Reports to the caller that the transaction does not begin.
     pub(crate) fn refuse(self, fault: Fault) {
-        // Fails if the caller does not wait for it any more.
+        // The send fails if the caller no longer waits.
         let _ = self.opened.send(Err(fault.of("begin", None)));
     }
 }
@@ -226,7 +226,7 @@ impl Writer {
                         return self.roll_back(conn);
                     }
                     if !stands {
-                        // Only the caller's code knows the error that caused it: the connection may be unusable.
+                        // Only the caller's code saw the error that caused this, so the connection may be unusable.
                         undone("SQLite undid it over a statement in it");
                         return drop(conn);
                     }
@@ -239,7 +239,7 @@ impl Writer {
                         Counters::add(&self.counters.writes, 1);
                         if log::erases(&write) {
                             self.log.empty_soon();
-                            // Checked once the write is committed.
+                            // The next request checks whether rows remain.
                             self.remains = true;
                         }
                         let answer = self.commit_write(conn, &write, verdict);
@@ -248,7 +248,7 @@ impl Writer {
                             Err(error) if error.retry == Retry::OutcomeUnknown => Ended::Unknown,
                             Err(error) => Ended::Undone(error.to_string()),
                         });
-                        // Fails if the caller does not wait any more, which changes nothing.
+                        // The send fails if the caller no longer waits, which changes nothing.
                         return drop(reply.send(answer));
                     }
                     Ok(verdict) => drop(reply.send(Ok(verdict))),
@@ -264,7 +264,7 @@ impl Writer {
         }
     }
 
-    /// Commits a write that was applied.
+    /// Commits the transaction after its write was applied.
     fn commit_write(&mut self, conn: Connection, write: &Write, verdict: Verdict) -> Answer {
         match self.commit(conn) {
             Ok(()) => {

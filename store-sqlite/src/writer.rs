@@ -1,10 +1,9 @@
 //! The one thread that writes, in groups.
 //!
-//! The thread owns the connection. All writes that are queued when the connection is free become one transaction
-//! and one sync. The writer decides nothing: for each write it compares a token and the clock and applies the
-//! changes, so a group is a series of statements on one thread. If a group fails as a whole, its writes are
-//! repeated one by one. A COMMIT that fails may have landed; then the outcome of every write in its group is
-//! unknown.
+//! The thread owns the connection. The writes that are queued when the connection is free form a group, up to a
+//! limit: one transaction and one sync. The writer decides nothing: for each write it compares a token and the clock
+//! and applies the changes. If a group fails as a whole, its writes are repeated one by one. A COMMIT that fails may
+//! have been applied; then the outcome of every write in its group is unknown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +28,7 @@ use crate::options::Synchronous;
 use crate::remains;
 use crate::transaction::Loan;
 
-/// The longest time that closing the file spends on removing the rest of removed sessions.
+/// The longest time that closing the file spends on the remaining rows of removed sessions.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 
 /// The number of writes that may wait for the writer; further callers wait to queue theirs.
@@ -53,7 +52,7 @@ pub(crate) enum Message {
     Write(Job),
     /// Lends the connection to a caller's transaction.
     Lend(Loan),
-    /// Ends the thread, once all earlier requests are done.
+    /// Ends the thread once all earlier requests are done.
     Close(oneshot::Sender<()>),
 }
 
@@ -116,7 +115,7 @@ impl Job {
                 None => error,
             }
         });
-        // Fails if the caller does not wait any more, which changes nothing.
+        // The send fails if the caller no longer waits, which changes nothing.
         let _ = self.reply.send(answer);
     }
 }
@@ -160,7 +159,7 @@ enum Attempt {
     Failed(Fault),
     /// A write of the group, or its COMMIT, failed. Nothing was changed.
     RolledBack(Fault),
-    /// The COMMIT failed; it may have landed.
+    /// The COMMIT failed, but may have been applied.
     Unknown(Fault),
 }
 
@@ -221,7 +220,8 @@ impl Writer {
         }
     }
 
-    /// Waits for the next request, and meanwhile removes rows of removed sessions. None: all handles were dropped.
+    /// Waits for the next request, and meanwhile removes rows of removed sessions. Returns none if all handles were
+    /// dropped.
     fn next(&mut self, queue: &mut mpsc::Receiver<Message>) -> Option<Message> {
         while self.remains {
             match queue.try_recv() {
@@ -259,7 +259,7 @@ impl Writer {
         while self.remains && Instant::now() < until && self.remove_more() {}
     }
 
-    /// Removes one piece of the first removed session. Returns whether more may be left.
+    /// Removes one piece of the first removed session. Returns true if more may be left.
     fn remove_piece(&mut self) -> Result<bool, Fault> {
         // If nothing is left, the write lock is not taken.
         if let Some(conn) = &self.conn
@@ -267,7 +267,7 @@ impl Writer {
         {
             return Ok(false);
         }
-        // If a crash loses it, it is done again.
+        // This transaction need not be synced: if a crash loses it, the removal is repeated.
         let conn = self.begin(true)?;
         let removed =
             remains::first(&conn).and_then(|sid| sid.map_or(Ok(()), |sid| remains::go_on(&conn, sid)));
@@ -370,7 +370,8 @@ impl Writer {
                 conn
             }
         };
-        // If the setting cannot be changed, the COMMIT would be synced otherwise than it should be.
+        // If the setting cannot be changed, the transaction does not begin, because its COMMIT would have the wrong
+        // setting.
         self.choose_sync(&conn, provisional)?;
         let begun = self.gaps.take(&conn, self.connector.busy_timeout(), || execute(&conn, BEGIN));
         match begun.and_then(|()| migration::check(&conn)) {
@@ -383,7 +384,7 @@ impl Writer {
     }
 
     /// Commits the transaction. Unless the failure [leaves the commit undone](Fault::leaves_commit_undone), the
-    /// commit may have landed.
+    /// commit may have been applied.
     pub(crate) fn commit(&mut self, conn: Connection) -> Result<(), Fault> {
         let committed = execute(&conn, COMMIT);
         self.gaps.end();
@@ -403,15 +404,16 @@ impl Writer {
     fn choose_sync(&mut self, conn: &Connection, provisional: bool) -> Result<(), Fault> {
         let wanted = if provisional { Synchronous::Normal } else { self.connector.synchronous() };
         if wanted != self.synchronous {
-            // Compiled each time: a pragma may act when it is compiled, and a cached statement would not.
+            // The pragma is compiled each time, because it may act when it is compiled, and a cached statement would
+            // not.
             conn.execute_batch(wanted.pragma())?;
             self.synchronous = wanted;
         }
         Ok(())
     }
 
-    /// Ends the transaction that failed, and keeps the connection only if it is certainly outside of a
-    /// transaction. After some failures SQLite has rolled back by itself, and then our own ROLLBACK fails.
+    /// Ends the transaction that failed. Keeps the connection only if it can be trusted and is certainly outside of a
+    /// transaction. After some failures SQLite has rolled back by itself, and then this ROLLBACK fails.
     pub(crate) fn keep(&mut self, conn: Connection, fault: &Fault) {
         if !fault.taints_connection() {
             self.roll_back(conn);
@@ -427,7 +429,7 @@ impl Writer {
         }
     }
 
-    /// Keeps the log short. `idle` means that no write waits.
+    /// Writes the log back if it is long or holds removed data. `idle` is true if no write waits.
     fn keep_log_short(&mut self, idle: bool) {
         let Some(conn) = self.conn.take() else { return };
         match self.log.keep_short(&conn, idle && !self.remains, self.connector.busy_timeout()) {

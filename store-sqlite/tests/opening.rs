@@ -1,4 +1,4 @@
-//! The checks when a database is opened, and the capabilities that follow from them.
+//! Tests of the checks when a database is opened, and of the resulting capabilities.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 

@@ -47,7 +47,7 @@ async fn who_gave_a_file_to_others_finds_it_given() {
     assert_eq!(rights(&folder), ["holdover.db", "holdover.db-shm", "holdover.db-wal"].map(given));
 }
 
-/// A commit with a secret in a short message, a long message, an event and a state.
+/// Returns a commit with a secret in a short message, a long message, an event and a state.
 fn secrets(n: usize) -> Commit {
     let long = format!("{}-secret-{n}-", "x".repeat(9_000));
     Commit {

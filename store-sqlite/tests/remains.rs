@@ -15,10 +15,10 @@ use support::*;
 
 /// The number of messages in a long session.
 const LONG: usize = 4_000;
-/// The number of writes after the deletion. Each gives room to remove one piece.
+/// The number of writes after the deletion. The store removes one piece after each of them.
 const WRITES: usize = 20;
 
-/// A session with many messages.
+/// Creates a session with many messages and claims it.
 async fn long(store: &SqliteStore, id: &str) -> Claim {
     let claim = claimed(store, id).await;
     for n in 0..LONG / 1_000 {

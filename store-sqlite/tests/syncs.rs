@@ -13,7 +13,7 @@ use holdover_store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use support::*;
 
-/// Runs `child` on the file of `folder` under strace. Returns its output and one line per sync.
+/// Runs the test `child` on the file of `folder` under strace. Returns the output and one line for each sync.
 fn traced_in(folder: &Folder, child: &str, inject: Option<String>) -> (Output, Vec<String>) {
     let log = folder.path().join("strace.log");
     let mut strace = Command::new("strace");
@@ -32,7 +32,7 @@ fn traced_in(folder: &Folder, child: &str, inject: Option<String>) -> (Output, V
     (output, syncs)
 }
 
-/// Runs `child`, which must succeed, on a file of its own, and returns one line per sync.
+/// Runs the test `child`, which must succeed, on a new file. Returns one line for each sync.
 fn traced(child: &str, inject: Option<String>) -> Vec<String> {
     let (output, syncs) = traced_in(&Folder::new(), child, inject);
     succeeded(child, &output);
@@ -45,8 +45,8 @@ fn succeeded(child: &str, output: &Output) {
     assert!(output.status.success() && text.contains("1 passed"), "{child}: {text}\n{errors}");
 }
 
-/// Returns the position of the last sync among the syncs of its thread. strace counts per thread, and the
-/// last sync of the writer's thread is the commit's.
+/// Returns the position of the last sync among the syncs of its thread. strace counts for each thread, and the last
+/// sync of the writer's thread is that of the commit.
 fn place_of_last(syncs: &[String]) -> usize {
     let thread = |line: &String| line.split_whitespace().next().map(str::to_owned);
     let last = thread(syncs.last().unwrap());
@@ -63,7 +63,8 @@ async fn two_claims() -> (SqliteStore, Claim, Claim) {
     (store, a, b)
 }
 
-/// Like `two_claims`, with a third session whose renewal the grouped writes wait behind.
+/// Opens a store like `two_claims`, with a third session, the gate. Writes that are to form a group wait behind its
+/// renewal.
 async fn two_claims_and_a_gate() -> (SqliteStore, Claim, Claim, Claim) {
     let store = SqliteStore::open(SqliteOptions::new(file())).await.unwrap();
     let (a, b) = (claimed(&store, "a").await, claimed(&store, "b").await);

@@ -220,7 +220,7 @@ async fn cannot_be_ended_by_its_code_nor_touch_what_is_not_its_own() {
 }
 
 /// The guard checks names, so it sees neither a rollback by SQLite itself nor a statement that the store has
-/// prepared. Nothing is committed even so, not even by a transaction that begins in place of the lost one.
+/// prepared. Nevertheless nothing is committed, not even by a transaction that begins after the lost one.
 #[tokio::test]
 async fn that_is_ended_behind_the_back_of_the_guard_leaves_nothing() {
     type Ends = fn(&Connection);

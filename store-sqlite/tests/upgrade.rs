@@ -1,4 +1,4 @@
-//! Files with earlier schemas.
+//! Tests of files with earlier schemas.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;
@@ -28,7 +28,7 @@ async fn shape(folder: &Folder) -> Vec<(String, String)> {
     shape
 }
 
-/// A file as a program with schema 1 left it: one claimed session with a message.
+/// Makes a file as a program with schema 1 left it, with one claimed session that has a message.
 async fn file_of_schema_1() -> (Folder, Fence) {
     let folder = Folder::new();
     let store = folder.store().await;

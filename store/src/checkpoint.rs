@@ -5,20 +5,20 @@ use crate::ids::{CheckpointId, Epoch, EventSeq, Incarnation, MessageSeq, Session
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The state of a session after one of its commits. It names the newest message and the newest event by
-/// number and does not copy them. A checkpoint never changes. It is removed with its session, or by
+/// The state of a session after a commit, or of a fork at its creation. A checkpoint names the newest message and the
+/// newest event by number and does not copy them. It never changes. It is removed with its session, or by
 /// [`purge`](super::StateStore::purge).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The version of the session after the commit that made this checkpoint.
+    /// The version of the session after the commit or fork that made this checkpoint.
     pub id: CheckpointId,
     /// The incarnation of the session that the checkpoint belongs to.
     pub incarnation: Incarnation,
-    /// The run that made the checkpoint.
+    /// The number of the newest run when the checkpoint was made.
     pub epoch: Epoch,
-    /// The newest message when the checkpoint was made.
+    /// The place of the newest message when the checkpoint was made; 0 if there was none.
     pub last_message: MessageSeq,
-    /// The newest event when the checkpoint was made.
+    /// The place of the newest event when the checkpoint was made; 0 if there was none.
     pub last_event: EventSeq,
     /// The instant at which the checkpoint was made.
     pub at: Timestamp,
@@ -40,17 +40,17 @@ pub struct CheckpointQuery {
 }
 
 impl CheckpointQuery {
-    /// A query for all checkpoints of `key`.
+    /// Returns a query for all checkpoints of `key`.
     pub fn all(key: SessionKey) -> Self {
         Self { key, id: None, page: PageRequest::default() }
     }
 
-    /// A query for the checkpoint `id` of `key`.
+    /// Returns a query for the checkpoint `id` of `key`.
     pub fn one(key: SessionKey, id: CheckpointId) -> Self {
         Self { key, id: Some(id), page: PageRequest::default() }
     }
 
-    /// The digest of the query without its page. Cursors are valid only for queries with the same digest.
+    /// Returns the digest of the query without its page. Cursors are valid only for queries with the same digest.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({ "list": "checkpoints", "key": self.key, "id": self.id });
         Digest::of(filter.to_string().as_bytes())

@@ -58,8 +58,8 @@ pub struct ClaimDue {
     /// The queues that the worker serves. A session that no run holds and that has an interrupt waiting is
     /// due in every queue.
     pub queues: Queues,
-    /// The newest state format that the worker can read. A session with a newer format is not claimed, unless
-    /// no run holds it and an interrupt waits.
+    /// The newest state format that the worker can read. A session with a newer format is claimed only if an
+    /// interrupt waits for it.
     pub newest_format: StateFormat,
     /// The tenant whose sessions are claimed; all tenants if none.
     pub tenant: Option<TenantId>,
@@ -72,8 +72,8 @@ pub struct Claim {
     pub fence: Fence,
     /// The caller's id of this run.
     pub run: RunId,
-    /// The status that the claim found. [`SessionStatus::Active`] means a takeover: an earlier run left the
-    /// session active, and its lease is over.
+    /// The status that the claim found. [`SessionStatus::Active`] means a takeover: an earlier run left the session
+    /// active, and its lease had ended or was given back.
     pub found: SessionStatus,
     /// The session after the claim, with its state, staged results, interrupt and attempts.
     pub session: Session,
@@ -83,16 +83,16 @@ pub struct Claim {
     /// items and [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), but at least the first item if there is one.
     /// [`more_inbox_after`](Self::more_inbox_after) shows whether the inbox holds more.
     pub inbox: Vec<StoredItem>,
-    /// The store's clock when this answer was made: at the claim or, for a repeated claim, at the repeat. The
-    /// lease runs for the time from `now` to `lease_ends`. The worker must count that time from the moment
-    /// before it sent the request.
+    /// The store's clock when this answer was made: at the claim or, for a repeated claim, at the repeat. The lease
+    /// runs for the time from `now` to `lease_ends`. The worker must count that time from the moment just before it
+    /// sent the request.
     pub now: Timestamp,
     /// The instant at which the lease ends.
     pub lease_ends: Timestamp,
 }
 
 impl Claim {
-    /// The waiting interrupt, if there is one.
+    /// Returns the waiting interrupt, if there is one.
     pub fn interrupt(&self) -> Option<&Interrupt> {
         self.session.interrupt.as_ref()
     }
@@ -151,6 +151,6 @@ pub enum ClaimOutcome {
 pub enum LeaseOutcome {
     /// The lease now ends at the receipt's `lease_ends`, never earlier than before.
     Renewed(super::Receipt),
-    /// Another run owns the session now, or it was released or deleted.
+    /// Another run owns the session now, or the session was released or deleted.
     StaleFence,
 }

@@ -45,7 +45,7 @@ pub enum StageOutcome {
         /// The call.
         call: CallId,
     },
-    /// Another run owns the session now, or it was released or deleted.
+    /// Another run owns the session now, or the session was released or deleted.
     StaleFence,
 }
 
@@ -73,13 +73,15 @@ pub struct NewState {
 pub enum OutcomeKind {
     /// The turn ended.
     Completed,
-    /// The turn waits for answers of client tools or approvals.
+    /// The turn waits for approvals or results of client tools.
     SuspendedClientTool,
-    /// The turn waits only for outcomes of child sessions.
+    /// The turn waits only for outcomes of child sessions and remote agents.
     SuspendedAwaitingChildren,
-    /// Some calls of the step are done; the turn waits for others, of mixed kinds.
+    /// The turn waits for calls of mixed kinds: for children and others, or for answers and timers after some calls
+    /// of the step have ended.
     SuspendedStepPartial,
-    /// The turn waits for a durable timer, or for a back-off longer than a second.
+    /// The turn waits for a durable timer or a back-off longer than a second, or leaves the session to another run at
+    /// once.
     SuspendedUntil,
     /// A soft interrupt stopped the turn.
     Interrupted,
@@ -89,7 +91,7 @@ pub enum OutcomeKind {
     Failed,
     /// Another run took the session over.
     Lost,
-    /// The claim was given back, because there was nothing to do or the worker could not do it.
+    /// The run worked on no turn, for example because there was nothing to do or the worker could not do it.
     Released,
 }
 
@@ -108,7 +110,7 @@ impl OutcomeKind {
         Self::Released,
     ];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -143,8 +145,8 @@ pub struct RunEnd {
 /// commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// Sets a new status. If the status is idle, all staged results are dropped, including those that this
-    /// commit stages. This also drops late repeats of promoted results.
+    /// Sets a new status. If the status is idle, all staged results are dropped, including those that this commit
+    /// stages and late repeats of promoted results.
     To {
         /// The new status of the session: any except active.
         status: SessionStatus,
@@ -182,8 +184,8 @@ pub struct Commit {
     pub events: Vec<Payload>,
     /// True to keep the state of this commit as a checkpoint. Requires `state`.
     pub checkpoint: bool,
-    /// The number of the model call whose message is in this commit. The deltas of that call are removed, and
-    /// later deltas of it are refused.
+    /// The number of the stream whose messages are in this commit. The deltas of that stream are removed, and later
+    /// deltas of it and of earlier streams are refused.
     pub streamed: Option<u32>,
     /// Pending calls to open.
     pub open: Vec<NewPending>,
@@ -191,8 +193,8 @@ pub struct Commit {
     pub close: Vec<PendingId>,
     /// The inbox items that the commit consumes, each by its place.
     pub consumed: Vec<InboxSeq>,
-    /// The newest item that this run has read. The store never lowers the stored value, and never raises it
-    /// above the newest item in the inbox. Only items after it count for `wake_on`.
+    /// The place of the newest item that this run has read. The store never lowers the stored value, and never raises
+    /// it above the newest item in the inbox. Only items after it count for `wake_on`.
     pub inbox_seen: Option<InboxSeq>,
     /// The interrupt that this commit carries out. The store clears it if it still waits.
     pub interrupt_confirmed: Option<InterruptId>,
@@ -249,7 +251,7 @@ impl Commit {
         }
     }
 
-    /// Every payload with the name of its field.
+    /// Returns every payload with the name of its field.
     pub fn payloads(&self) -> impl Iterator<Item = (&'static str, &Payload)> {
         let messages = self.messages.iter().filter_map(|message| match message {
             NewMessage::Inline(payload) => Some(("messages", payload)),
@@ -269,9 +271,9 @@ impl Commit {
 pub struct Receipt {
     /// The version of the session.
     pub version: Version,
-    /// The newest message.
+    /// The place of the newest message; 0 if there is none.
     pub last_message: MessageSeq,
-    /// The newest inbox item.
+    /// The place of the newest inbox item; 0 if there is none.
     pub last_item: InboxSeq,
     /// The number of inbox items that are not consumed.
     pub unread: u64,
@@ -283,7 +285,7 @@ pub struct Receipt {
     pub lease_ends: Timestamp,
 }
 
-/// The knowledge whether a commit under an old fence was applied.
+/// The answer to the question whether a commit under an old fence was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Applied {
     /// The commit was applied: it is the newest commit of the session.
@@ -309,9 +311,9 @@ pub enum CommitOutcome {
         /// The version that the session has.
         actual: Version,
     },
-    /// Another run owns the session now, or it was released or deleted; nothing was changed by this call.
+    /// Another run owns the session now, or the session was released or deleted; nothing was changed by this call.
     StaleFence {
-        /// The knowledge whether an earlier try of the same commit was applied.
+        /// The answer to the question whether an earlier try of the same commit was applied.
         applied: Applied,
     },
     /// A pending call that the commit closes has an answer that the run has not read; nothing was changed.
@@ -319,7 +321,7 @@ pub enum CommitOutcome {
         /// The pending call.
         pending: PendingId,
     },
-    /// No result of this call is staged; nothing was changed.
+    /// No result of this call is staged, or the commit promotes it twice; nothing was changed.
     NotStaged {
         /// The call.
         call: CallId,
@@ -329,14 +331,16 @@ pub enum CommitOutcome {
         /// The call.
         call: CallId,
     },
-    /// A pending call to close is not open, or a pending call to open was opened before. Nothing was changed.
+    /// A pending call to close is not open, or a pending call to open was opened before or is named twice. Nothing
+    /// was changed.
     PendingConflict {
         /// The pending call.
         pending: PendingId,
     },
-    /// This inbox item does not exist, was consumed before, or lies after `inbox_seen`; nothing was changed.
+    /// This inbox item does not exist, was consumed before, is named twice, or lies after `inbox_seen`; nothing was
+    /// changed.
     NotInInbox {
-        /// The item.
+        /// The place of the item.
         seq: InboxSeq,
     },
 }

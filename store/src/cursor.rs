@@ -26,7 +26,7 @@ const CHECKSUM_BYTES: usize = 4;
 pub struct InvalidCursor(&'static str);
 
 impl InvalidCursor {
-    /// Returns an error with this reason. Used by parsers of cursors that contain an [`EventCursor`].
+    /// Returns an error with this reason. Used by parsers of other cursors, which contain [`EventCursor`]s.
     pub fn because(why: &'static str) -> Self {
         Self(why)
     }
@@ -43,7 +43,7 @@ pub struct EventCursor {
 /// The position of a reader within one incarnation of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct EventPlace {
-    /// The newest event that the reader has read; 0 before the first.
+    /// The place of the newest event that the reader has read; 0 before the first.
     pub after: EventSeq,
     /// The stream and the newest delta of it that the reader has read; none if the reader has read no delta
     /// of a running stream.
@@ -55,17 +55,17 @@ impl EventCursor {
     pub const START: Self =
         Self { incarnation: None, place: EventPlace { after: EventSeq(0), within: None } };
 
-    /// The position after event `after` of `incarnation`. Used by stores.
+    /// Returns the position after event `after` of `incarnation`. Used by stores.
     pub fn after(incarnation: Incarnation, after: EventSeq) -> Self {
         Self::at(incarnation, EventPlace { after, within: None })
     }
 
-    /// The position `place` in `incarnation`. Used by stores.
+    /// Returns the position `place` in `incarnation`. Used by stores.
     pub fn at(incarnation: Incarnation, place: EventPlace) -> Self {
         Self { incarnation: Some(incarnation), place }
     }
 
-    /// The incarnation that the cursor names, if any, and the position in it. Used by stores whose backend
+    /// Returns the incarnation that the cursor names, if any, and the position in it. Used by stores whose backend
     /// needs both.
     pub fn parts(&self) -> (Option<Incarnation>, EventPlace) {
         (self.incarnation, self.place)
@@ -144,7 +144,7 @@ impl<'de> Deserialize<'de> for EventCursor {
 pub struct PageCursor(String);
 
 impl PageCursor {
-    /// The cursor for `position`, in the store's own bytes, in the list of `query`. Used by stores.
+    /// Returns the cursor for `position`, in the store's own bytes, in the list of `query`. Used by stores.
     pub fn at(query: Digest, position: &[u8]) -> Self {
         let mut fields = vec![PAGE];
         fields.extend_from_slice(&query.0[..16]);
@@ -162,7 +162,7 @@ impl PageCursor {
         }
     }
 
-    /// The text of the cursor.
+    /// Returns the text of the cursor.
     pub fn as_str(&self) -> &str {
         &self.0
     }

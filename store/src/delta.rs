@@ -103,7 +103,7 @@ pub enum DeltaOutcome {
         /// The place that the next delta of the stream must have.
         expected: u64,
     },
-    /// Another run owns the session now, or it was released or deleted. Nothing was changed.
+    /// Another run owns the session now, or the session was released or deleted. Nothing was changed.
     StaleFence,
 }
 

@@ -48,7 +48,7 @@ impl fmt::Display for StoreErrorKind {
     }
 }
 
-/// The advice whether to retry a failed call, and whether that call may have changed data.
+/// The advice on whether to retry a failed call, and on whether that call may have changed data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Retry {
     /// The same call would fail again. Nothing was changed.
@@ -65,12 +65,12 @@ pub enum Retry {
 pub struct StoreError {
     /// The kind of the error, to branch on.
     pub kind: StoreErrorKind,
-    /// The advice whether to retry.
+    /// The advice on whether to retry.
     pub retry: Retry,
-    /// The method of [`StateStore`](super::StateStore), or `open`.
+    /// The method of [`StateStore`](super::StateStore), or the name of another operation of a store, such as `open`.
     pub operation: &'static str,
-    /// The session of the operation. For a creation it is the new session, for a fork the source. None for
-    /// operations on many sessions, such as lists across sessions, `claim_due` and `purge`.
+    /// The session that the error concerns: for a creation the new session, for a fork the source or the fork. None
+    /// if the error concerns no single session, as in a list across sessions.
     pub key: Option<Box<SessionKey>>,
     /// The exact cause. For a refused argument it names the field. It never contains a payload or a secret.
     pub detail: String,
@@ -96,7 +96,7 @@ impl StoreError {
         Self { kind, retry, operation, key: None, detail: detail.into(), source: None }
     }
 
-    /// Returns an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// Returns an error of the kind [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     pub fn invalid(operation: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::InvalidArgument, operation, detail)
     }
@@ -108,7 +108,7 @@ impl StoreError {
         self
     }
 
-    /// Sets the advice whether to retry.
+    /// Sets the advice on whether to retry.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;

@@ -12,7 +12,7 @@ pub struct NewFork {
     pub source: Incarnation,
     /// Tenant and id of the fork. The tenant must be that of the source.
     pub key: SessionKey,
-    /// The incarnation of the fork, which the caller draws at random.
+    /// The incarnation of the fork, which the caller draws at random or [derives](Incarnation::derived).
     pub incarnation: Incarnation,
     /// The operation id. The store uses it to recognise a repeat of this fork.
     pub operation: OperationId,
@@ -24,7 +24,7 @@ pub struct NewFork {
     pub definition: Payload,
     /// The status of the fork: idle, interrupted or failed.
     pub status: SessionStatus,
-    /// The state of the fork. It is also its newest checkpoint.
+    /// The state of the fork. The store also keeps it as the newest checkpoint of the fork.
     pub state: NewState,
     /// Messages to append after the copied ones. They end the calls that are open at the checkpoint.
     pub messages: Vec<Payload>,
@@ -49,7 +49,7 @@ impl NewFork {
         }
     }
 
-    /// Every payload with the name of its field.
+    /// Returns every payload with the name of its field.
     pub fn payloads(&self) -> impl Iterator<Item = (&'static str, &Payload)> {
         let messages = self.messages.iter().map(|message| ("messages", message));
         let events = self.events.iter().map(|event| ("events", event));

@@ -21,7 +21,7 @@ macro_rules! forward_store {
     };
 }
 
-/// Implements the forwarding store from the list of operations.
+/// Implements [`StateStore`](crate::StateStore) for a forwarding store, from the list of operations.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __forward_operations {

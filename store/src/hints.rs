@@ -17,10 +17,10 @@ use crate::read::Watch;
 /// A hint that one session changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// The session.
+    /// The short name of the session.
     pub session: Named,
-    /// True if the run that holds the session may have news: an item, an interrupt, another owner or another
-    /// status.
+    /// True if the run that holds the session may have news: an item, an interrupt, another owner, another status, or
+    /// the creation or removal of the session.
     pub news: bool,
     /// True if the session may have become due.
     pub due: bool,
@@ -32,7 +32,7 @@ pub struct Change {
 pub struct Named(pub u64);
 
 impl Named {
-    /// The name of the session with this key.
+    /// Returns the name of the session with this key.
     pub fn of(key: &SessionKey) -> Self {
         let Digest(digest) = Digest::of(format!("{}\0{}", key.tenant, key.id).as_bytes());
         Self(digest.iter().take(8).fold(0, |name, byte| name << 8 | u64::from(*byte)))

@@ -43,7 +43,7 @@ pub enum InvalidId {
         kind: &'static str,
         /// The length of the text, in bytes.
         bytes: usize,
-        /// The longest length, in bytes.
+        /// The greatest length that is allowed, in bytes.
         bytes_max: usize,
     },
     /// The text contains a control character, such as NUL or a line break.
@@ -93,11 +93,12 @@ pub enum InvalidId {
 pub enum Spelling {
     /// No rules beyond those for every id.
     Free,
-    /// Every character is visible.
+    /// No character is [hidden](is_hidden) or a [joiner](is_joiner). White space is allowed.
     Visible,
-    /// Every character is visible, and none is white space.
+    /// As [`Visible`](Self::Visible), and no character is white space.
     Word,
-    /// Only ASCII letters, digits, `_` and `-`, which every model provider accepts in the name of a tool.
+    /// At most [`PLAIN_BYTES_MAX`] bytes: ASCII letters, digits, `_` and `-`, which every model provider accepts in
+    /// the name of a tool.
     Plain,
 }
 
@@ -176,7 +177,7 @@ macro_rules! text_id {
                 $crate::ids::check_spelling($kind, &self.0, $crate::ids::Spelling::$spelling)
             }
 
-            /// The text of the id.
+            /// Returns the text of the id.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -231,7 +232,7 @@ macro_rules! number {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// The next number.
+            /// Returns the next number.
             #[must_use]
             pub fn next(self) -> Self {
                 Self(self.0 + 1)
@@ -253,10 +254,10 @@ text_id!(
     /// The name of a session within its tenant.
     SessionId, "session id", Word);
 text_id!(
-    /// An opaque label of a session. Workers use it to choose the sessions that they serve.
+    /// An opaque label of a session. Workers use it to choose the sessions that they claim.
     QueueLabel, "queue label", Free);
 text_id!(
-    /// The name of a worker, a process that holds leases. Each worker chooses its own name.
+    /// The name of a worker, which claims sessions and holds their leases.
     WorkerId, "worker id", Visible);
 text_id!(
     /// The caller's id of one run. It is also the operation id of the claim that begins the run.
@@ -280,7 +281,7 @@ text_id!(
     /// The id of one interrupt request.
     InterruptId, "interrupt id", Free);
 number!(
-    /// The number of a run. Every claim of a session raises it. It never falls within an incarnation
+    /// The number of a run. Every claim of a session raises the number, which never falls within an incarnation
     /// (INV-22).
     Epoch, u64);
 number!(
@@ -296,8 +297,8 @@ number!(
     /// The place of an item in its session's inbox: 1, 2, 3, … 0 precedes the first.
     InboxSeq, u64);
 number!(
-    /// The id of a checkpoint: the version of the session after the commit that made it. It rises along a
-    /// session and its forks.
+    /// The id of a checkpoint: the version of the session after the commit or fork that made the checkpoint. The ids
+    /// rise along a session and its forks.
     CheckpointId, u64);
 number!(
     /// The format of a session's state bytes. A worker names the newest format that it can read.
@@ -330,8 +331,8 @@ impl fmt::Debug for Incarnation {
 }
 
 impl PendingId {
-    /// The id of the pending call that asks about `call` for the `round`th time, in this incarnation of its
-    /// session.
+    /// Returns the id of the pending call that asks about `call` for the `round`th time, in this incarnation of its
+    /// session. Fails if the id would be too long.
     pub fn of(incarnation: Incarnation, call: &CallId, round: u32) -> Result<Self, InvalidId> {
         Self::new(format!("{incarnation}.{call}.{round}"))
     }
@@ -351,7 +352,7 @@ impl PendingId {
     }
 }
 
-/// The key of a session: its tenant and its id. Every query contains both.
+/// The key of a session: its tenant, and its id within that tenant.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionKey {
     /// The tenant.
@@ -361,7 +362,7 @@ pub struct SessionKey {
 }
 
 impl SessionKey {
-    /// The key of session `id` of `tenant`.
+    /// Returns the key of session `id` of `tenant`.
     pub fn new(tenant: TenantId, id: SessionId) -> Self {
         Self { tenant, id }
     }

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 /// [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), so it may have fewer items although the inbox holds more.
 pub const INBOX_PAGE: u32 = 256;
 
-/// The effect that a message or a signal has on a session that no run holds.
+/// The effect of an item on a session that is not active.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wake {
@@ -29,12 +29,12 @@ pub enum Wake {
 pub enum ItemKind {
     /// A message to the agent.
     Message {
-        /// The effect of the message on a session that no run holds.
+        /// The effect of the message on a session that is not active.
         wake: Wake,
     },
     /// A command to the engine, such as retry or resume.
     Signal {
-        /// The effect of the signal on a session that no run holds.
+        /// The effect of the signal on a session that is not active.
         wake: Wake,
     },
     /// An answer to an open pending call. The answer that completes its call wakes the session; earlier
@@ -53,7 +53,7 @@ pub enum ItemKind {
         /// The name that the newer version gives the kind.
         #[serde(rename = "kind")]
         name: KindName,
-        /// The effect of the item on a session that no run holds.
+        /// The effect of the item on a session that is not active.
         wake: Wake,
     },
 }
@@ -78,7 +78,7 @@ impl ItemKind {
         }
     }
 
-    /// The wire name of the kind.
+    /// Returns the wire name of the kind.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Message { .. } => "message",
@@ -92,8 +92,8 @@ impl ItemKind {
 /// One delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InboxItem {
-    /// The idempotency key. If the session has ever accepted an item with this key, the item is a duplicate
-    /// if its content is the same, else a conflict (INV-27).
+    /// The idempotency key. If the session has ever accepted an item with this key, the delivery is a duplicate if
+    /// both items have the same [digest](Self::digest), else a conflict (INV-27).
     pub key: ItemKey,
     /// The kind of the item.
     pub kind: ItemKind,
@@ -105,7 +105,7 @@ pub struct InboxItem {
 }
 
 impl InboxItem {
-    /// The digest with which the store compares two deliveries under one key. It covers the content, the kind
+    /// Returns the digest with which the store compares two deliveries under one key. It covers the content, the kind
     /// and, for an answer, the pending call. It does not cover `wake` or `settles`.
     pub fn digest(&self) -> Digest {
         let mut text = String::from(self.kind.as_str());

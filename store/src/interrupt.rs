@@ -17,7 +17,7 @@ pub enum InterruptKind {
 }
 
 impl InterruptKind {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Soft => "soft",
@@ -47,7 +47,7 @@ pub struct Interrupt {
 /// The answer to [`request_interrupt`](super::StateStore::request_interrupt).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterruptOutcome {
-    /// The request waits now. If no run holds the session, the session is due now.
+    /// The request waits now. If the session is not active, the session is due now.
     Requested,
     /// A request that is at least as severe waits already, and is kept.
     AlreadyWaiting {
@@ -83,6 +83,6 @@ pub enum InterruptCheck {
     Clear,
     /// This interrupt waits and was handed to the run. It keeps waiting until a commit names it.
     Waiting(Interrupt),
-    /// Another run owns the session now, or it was released or deleted.
+    /// Another run owns the session now, or the session was released or deleted.
     StaleFence,
 }

@@ -1,8 +1,8 @@
 //! The contract of a Holdover store.
 //!
-//! A store knows nothing of agents, models or prompts. It keeps bytes, versions, owners and deadlines.
-//! [`StateStore`] is the whole contract; [`rules`] holds its decisions as pure functions over one
-//! [`SessionRow`](rules::SessionRow), for stores that can call them inside their transactions.
+//! A store knows nothing of agents, models or prompts. It keeps bytes, versions, owners and deadlines. [`StateStore`]
+//! is the whole contract; [`rules`] holds its decisions as pure functions over one [`SessionRow`](rules::SessionRow),
+//! for stores to call.
 
 mod capabilities;
 mod checkpoint;
@@ -77,16 +77,17 @@ use crate::payload::Digest;
 /// - **Atomic.** A write is applied wholly or not at all, even if the caller drops the future at an await.
 ///   After such a drop it may or may not have been applied, but never in part, and nothing stays locked
 ///   (INV-04).
-/// - **One row decides.** Each write locks the one session row first and checks fence, version and status
-///   there, after any wait. It decides on other rows of the session as they are under that lock (INV-22).
+/// - **One row decides.** Each write checks fence, version and status on the session's row, as the row is when the
+///   write is applied, after any wait. The write decides on other rows of the session as of the same instant
+///   (INV-22).
 /// - **Many sessions.** No method is atomic over several sessions. `claim_due` and `purge` write each session
 ///   separately, at some time during the call and in no promised order. A list shows each row as it was at
 ///   one instant, but not all rows at the same instant. A fork copies its source as of one instant of the
 ///   call, and becomes visible at a later instant. If the source is removed in between, the fork stays.
 /// - **Visible.** Once a write returns, every handle on the same data sees it (INV-06).
 ///   [`Capabilities::commit_survives`] says which faults it survives (INV-01).
-/// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
-///   durations, deadlines as instants on that clock.
+/// - **One clock.** Every instant that the store sets comes from the store's own clock, read after waits. Leases are
+///   given as durations, deadlines as instants on that clock.
 /// - **Bounded.** If a single payload, or all payloads of a call together, are larger than [`Capabilities`]
 ///   allow, the call fails with [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing.
 ///   [`Limits`](rules::Limits) implements this rule.
@@ -98,28 +99,29 @@ use crate::payload::Digest;
 /// No method has a default body: a wrapper that forgets one does not compile.
 #[async_trait]
 pub trait StateStore: Send + Sync + 'static {
-    /// The promises of this backend under its present settings. The store reads the settings when it is
+    /// Returns the promises of this backend under its present settings. The store reads the settings when it is
     /// opened, and again when it notices that they may have changed.
     fn capabilities(&self) -> Capabilities;
 
-    /// Returns digests of `words`, for use in keys that are stored unencrypted although the words could be
-    /// guessed. If a layer encrypts, only a process with the encryption key can compute the digest of a
-    /// guess. Write only the first digest. The other digests may occur in stored data from before the
-    /// encoding of payloads was changed.
+    /// Returns digests of `words`, for use in keys that are stored unencrypted although the words could be guessed.
+    /// If a layer encrypts, only a process with the encryption key can compute the first digest of a guess. Write
+    /// only the first digest. The other digests may occur in stored data from before the encoding of payloads was
+    /// changed.
     ///
-    /// The result is the same for the same words in every process. Without a layer that encrypts, it is
-    /// [`Digest::of`] the words.
+    /// For the same tenant and words, the result is the same in every process that uses the same layers and keys.
+    /// Without a layer that encodes payloads, it is only [`Digest::of`] the words.
     fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError>;
 
     // Sessions
 
-    /// Creates a session with status idle, version 1, epoch 0, its first items, and its alarm or claim.
-    /// Everything becomes visible together.
+    /// Creates an idle session with version 1, epoch 0 and its first items. In the same write, sets the alarm or,
+    /// with [`Start::Claimed`], claims the session.
     ///
-    /// The checks have this order. If the same operation created a session of this key, the answer is
-    /// [`CreateOutcome::Created`] again. If a [`Tombstone`] of this key names the operation or the
-    /// incarnation, the answer is [`CreateOutcome::Deleted`]. If another session has this key, the answer is
-    /// [`CreateOutcome::AlreadyExists`].
+    /// The checks have this order. If the same operation created the session that has this key, the answer is
+    /// [`CreateOutcome::Created`] again. If a [`Tombstone`] of this key names the operation or the incarnation, the
+    /// answer is [`CreateOutcome::Deleted`]. If another session has this key, the answer is
+    /// [`CreateOutcome::AlreadyExists`]. If two items have the same key, the answer is
+    /// [`CreateOutcome::ItemConflict`].
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError>;
 
     /// Reads a session with its staged results and start marks, at one instant. Returns none if there is no
@@ -130,8 +132,9 @@ pub trait StateStore: Send + Sync + 'static {
     /// cursor of another query fails with [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
-    /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged
-    /// results, checkpoints. The same write leaves a [`Tombstone`], and may remove old tombstones.
+    /// Removes every row of a session: labels, definition, state, messages, events, deltas, inbox, idempotency keys,
+    /// pending calls, runs, staged results, start marks, checkpoints. The same write leaves a [`Tombstone`]. The call
+    /// may also remove old tombstones.
     async fn delete_session(&self, key: &SessionKey, deletion: Deletion)
     -> Result<DeleteOutcome, StoreError>;
 
@@ -158,8 +161,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// during that last call.
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError>;
 
-    /// Moves a failed or interrupted session to suspended and sets its alarm to now. Refuses every other
-    /// move, and a move that names another incarnation.
+    /// Moves a failed or interrupted session to suspended and sets its alarm to now. Delivers the items of `cas` in
+    /// the same write. Refuses every other move, and a move that names another incarnation or version.
     async fn compare_and_set_status(
         &self,
         key: &SessionKey,
@@ -170,14 +173,14 @@ pub trait StateStore: Send + Sync + 'static {
     /// after its lease has ended.
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError>;
 
-    // Progress, all fenced
+    // Progress of a run; all writes carry its fence
 
     /// Makes results and start marks durable before their step is finished. Does not change the version.
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError>;
 
-    /// Applies a commit wholly or not at all. The lease is extended only when less than half of it is left. A
-    /// repeat of the last commit under the same fence returns the first outcome. After
-    /// [`Retry::OutcomeUnknown`] the owner repeats the same commit until it is answered (INV-05).
+    /// Applies a commit wholly or not at all. If less than half of the lease is left, extends the lease. A repeat of
+    /// the last commit under the same fence returns the first outcome. After [`Retry::OutcomeUnknown`] the owner
+    /// repeats the same commit until it is answered (INV-05).
     async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError>;
 
     /// Appends deltas to a stream of this run. Does not change the version, the event log or the lease.
@@ -187,18 +190,18 @@ pub trait StateStore: Send + Sync + 'static {
     /// Deltas need not survive a power cut, even if commits do, so a store need not sync them separately.
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
 
-    /// Hands the waiting interrupt to this run. The interrupt keeps waiting until a commit names it, so a
+    /// Hands the waiting interrupt to the run of `fence`. The interrupt keeps waiting until a commit names it, so a
     /// crash in between loses nothing.
     async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError>;
 
-    // From outside
+    // Deliveries and interrupts
 
     /// Puts an item into the inbox. Accepts only one item for each key. Never moves an active session's
     /// alarm.
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError>;
 
-    /// Asks the session to stop. If the request names an incarnation, only that incarnation is asked. If the
-    /// request is accepted and no run holds the session, the session becomes due in every queue.
+    /// Asks the session to stop. If the request names an incarnation, only that incarnation is asked. If the request
+    /// is accepted and the session is not active, the session becomes due at once, in every queue.
     async fn request_interrupt(
         &self,
         key: &SessionKey,
@@ -258,7 +261,7 @@ pub trait StateStore: Send + Sync + 'static {
     /// call may return early although nothing has changed, and a caller that only polls misses nothing.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
 
-    // Branches, upkeep
+    // Forks and retention
 
     /// Creates a session from the prefix of another session up to a checkpoint, as of one instant of the
     /// call. The fork becomes visible as a whole, at a later instant. The source does not change. A repeat

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Returns the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
@@ -152,23 +152,23 @@ impl Payload {
         })
     }
 
-    /// The encoding of the bytes, if they are encoded. If a payload that was read from a store is still
+    /// Returns the encoding of the bytes, if they are encoded. If a payload that was read from a store is still
     /// encoded, the layer that decodes it is missing.
     pub fn encoding(&self) -> Option<Encoding> {
         Encoding::of(&self.bytes)
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// The digest of the bytes.
+    /// Returns the digest of the bytes.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }

@@ -14,7 +14,7 @@ pub enum PendingKind {
     Approval,
     /// A client owes the result of a tool that it runs.
     ClientTool,
-    /// Other sessions owe the outcomes of their turns.
+    /// Child sessions or remote agents owe their outcomes.
     Child,
     /// A kind that only a newer version knows. The store keeps the call and shows it unchanged. The session
     /// has a [format](crate::ids::StateFormat) of that version, so `claim_due` returns the session only to
@@ -27,7 +27,7 @@ impl PendingKind {
     /// Every kind that this version knows.
     pub const ALL: [Self; 3] = [Self::Approval, Self::ClientTool, Self::Child];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Approval => "approval",

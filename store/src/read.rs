@@ -1,4 +1,4 @@
-//! Types that a store returns when it is read: messages, events, runs, lists.
+//! Types for reads of a store: messages, events, runs and lists, with their queries.
 
 use std::num::NonZeroU32;
 
@@ -31,7 +31,7 @@ pub struct MessageRange {
 }
 
 impl MessageRange {
-    /// The range `from ..= to`.
+    /// Returns the range `from ..= to`.
     pub fn new(from: MessageSeq, to: MessageSeq) -> Self {
         Self { from, to }
     }
@@ -139,12 +139,12 @@ pub struct PageRequest {
 }
 
 impl PageRequest {
-    /// A request for the first page, with `limit` rows.
+    /// Returns a request for the first page, with `limit` rows.
     pub fn first(limit: NonZeroU32) -> Self {
         Self { after: None, limit: Some(limit) }
     }
 
-    /// The limit of rows, with the default and the maximum applied.
+    /// Returns the limit of rows, with the default and the maximum applied.
     pub fn rows(&self) -> u32 {
         self.limit.map_or(PAGE_ROWS_DEFAULT, NonZeroU32::get).min(PAGE_ROWS_MAX)
     }
@@ -175,12 +175,12 @@ impl TimeRange {
     /// The range of all instants.
     pub const ALWAYS: Self = Self { since: None, before: None };
 
-    /// The range from this instant on. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
+    /// Returns the range from this instant on. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
     pub fn since(at: impl Into<Timestamp>) -> Self {
         Self { since: Some(at.into()), before: None }
     }
 
-    /// The range before this instant. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
+    /// Returns the range before this instant. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
     pub fn before(at: impl Into<Timestamp>) -> Self {
         Self { since: None, before: Some(at.into()) }
     }
@@ -223,7 +223,7 @@ pub struct SessionQuery {
 }
 
 impl SessionQuery {
-    /// A query for all sessions of `tenant`.
+    /// Returns a query for all sessions of `tenant`.
     pub fn all(tenant: TenantId) -> Self {
         Self {
             tenant,
@@ -237,7 +237,7 @@ impl SessionQuery {
         }
     }
 
-    /// The digest of the query without its page. Cursors are valid only for queries with the same digest.
+    /// Returns the digest of the query without its page. Cursors are valid only for queries with the same digest.
     pub fn digest(&self) -> Digest {
         let mut filter = serde_json::json!({
             "list": "sessions", "tenant": self.tenant, "status": self.status,
@@ -269,12 +269,12 @@ pub struct PendingQuery {
 }
 
 impl PendingQuery {
-    /// A query for all pending calls of `tenant`.
+    /// Returns a query for all pending calls of `tenant`.
     pub fn all(tenant: TenantId) -> Self {
         Self { tenant, session: None, kind: None, page: PageRequest::default() }
     }
 
-    /// The digest of the query without its page. Cursors are valid only for queries with the same digest.
+    /// Returns the digest of the query without its page. Cursors are valid only for queries with the same digest.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({
             "list": "pending", "tenant": self.tenant, "session": self.session, "kind": self.kind,
@@ -283,8 +283,8 @@ impl PendingQuery {
     }
 }
 
-/// The digest for the cursors of [`list_runs`](super::StateStore::list_runs) for `key`. They are valid only
-/// for lists with the same digest.
+/// Returns the digest for the cursors of [`list_runs`](super::StateStore::list_runs) for `key`. Cursors are valid
+/// only for lists with the same digest.
 pub fn runs_digest(key: &SessionKey) -> Digest {
     Digest::of(serde_json::json!({ "list": "runs", "key": key }).to_string().as_bytes())
 }
@@ -292,12 +292,12 @@ pub fn runs_digest(key: &SessionKey) -> Digest {
 /// The changes that a caller waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watch {
-    /// Any change of this session.
+    /// Any change of this session, except a longer lease and the handing of an interrupt to a run.
     Session(SessionKey),
-    /// News for the run that holds this session: an inbox item, an interrupt, another owner or status, the
-    /// removal of the session.
+    /// News for the run that holds this session: an inbox item, an interrupt, another owner or status, or the
+    /// creation or removal of the session.
     News(SessionKey),
-    /// Any session may have become due.
+    /// Any session that may have become due.
     Due,
 }
 

@@ -58,7 +58,7 @@ impl RetentionRule {
         place.map_err(|why| StoreError::invalid(OPERATION, format!("after: {why}")))
     }
 
-    /// The digest of the rule without its limit and cursor. Cursors are valid only for rules with the same
+    /// Returns the digest of the rule without its limit and cursor. Cursors are valid only for rules with the same
     /// digest.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({

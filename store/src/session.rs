@@ -35,7 +35,7 @@ impl SessionStatus {
     pub const ALL: [Self; 6] =
         [Self::Idle, Self::Active, Self::Suspended, Self::Interrupted, Self::Failed, Self::Aborted];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -82,7 +82,8 @@ impl Labels {
     /// The label for the name of the agent that serves the session, without its version. The runtime sets it
     /// unless the creator does.
     pub const AGENT: &'static str = "agent";
-    /// The label for the version of that agent, if it has one. The runtime sets it unless the creator does.
+    /// The label for the version of that agent, if it has one. The runtime sets it unless the creator sets it or
+    /// [`AGENT`](Self::AGENT).
     pub const AGENT_VERSION: &'static str = "agent_version";
     /// The label for the name of the program that created the session and defines its agent. The runtime sets
     /// it unless the creator does.
@@ -90,14 +91,15 @@ impl Labels {
     /// The label for the id of the session from which this session was forked. The runtime sets it.
     pub const FORKED_FROM: &'static str = "forked_from";
 
-    /// The label for the id of the parent: the session whose call this session answers. The runtime sets it.
+    /// The label for the id of the parent: the session to which this session owes its outcome. The runtime sets it.
     pub const PARENT: &'static str = "parent";
     /// The label for the id of the topmost ancestor: the root of the parent or, if the parent has none, the
     /// parent. The runtime sets it.
     pub const ROOT: &'static str = "root";
     /// The label for the id of the task that another program gave to this session. The runtime sets it.
     pub const TASK: &'static str = "task";
-    /// The labels that name who waits for the outcome of a session. A session that takes over has them too.
+    /// The labels that name the receiver of a session's outcome. A session that continues another session has them
+    /// only if it owes that outcome.
     pub const OF_CALLER: [&'static str; 3] = [Self::PARENT, Self::ROOT, Self::TASK];
 
     /// Sets this label, unless it is new and there are already [`LABELS_MAX`](Self::LABELS_MAX) labels.
@@ -137,7 +139,7 @@ pub enum Start {
 pub struct NewSession {
     /// Tenant and id.
     pub key: SessionKey,
-    /// The incarnation, which the caller draws at random.
+    /// The incarnation, which the caller draws at random or [derives](Incarnation::derived).
     pub incarnation: Incarnation,
     /// The operation id. The store uses it to recognise a repeat of this creation.
     pub operation: OperationId,
@@ -210,15 +212,16 @@ pub struct Session {
     pub format: StateFormat,
     /// The state; none before the first commit that carries one.
     pub state: Option<Payload>,
-    /// The newest message.
+    /// The place of the newest message; 0 if there is none.
     pub last_message: MessageSeq,
-    /// The newest event.
+    /// The place of the newest event; 0 if there is none.
     pub last_event: EventSeq,
-    /// The newest inbox item.
+    /// The place of the newest inbox item; 0 if there is none.
     pub last_item: InboxSeq,
     /// The number of inbox items that are not consumed.
     pub unread: u64,
-    /// The newest item that a run has declared read. Only later items count towards waking.
+    /// The place of the newest item that a run has declared read; 0 if there is none. Only later items count towards
+    /// waking.
     pub inbox_seen: InboxSeq,
     /// The instant at which the session wants a worker; none if it wants none.
     pub alarm: Option<Timestamp>,
@@ -226,13 +229,14 @@ pub struct Session {
     pub lease: Option<Lease>,
     /// The waiting interrupt, if there is one.
     pub interrupt: Option<Interrupt>,
-    /// The number of takeovers of an ended lease since the last commit of any kind.
+    /// The number of takeovers since the last commit of any kind.
     pub attempts: u32,
     /// The staged results and start marks.
     pub staged: Staged,
     /// The instant at which the session was created.
     pub created_at: Timestamp,
-    /// The instant at which the session's row last changed.
+    /// The instant of the last change of the session. Staging, deltas, the handing of an interrupt to a run and the
+    /// removal of checkpoints do not count.
     pub updated_at: Timestamp,
 }
 
@@ -243,7 +247,7 @@ pub struct Lease {
     pub worker: WorkerId,
     /// The instant from which other runs may claim the session.
     pub ends: Timestamp,
-    /// The length of the lease when it was granted, in milliseconds.
+    /// The length for which the lease was last granted or renewed, in milliseconds.
     pub granted_ms: u64,
 }
 
@@ -264,7 +268,7 @@ pub struct SessionSummary {
     pub queue: QueueLabel,
     /// The labels. Queries use them to find sessions.
     pub labels: Labels,
-    /// The newest message.
+    /// The place of the newest message; 0 if there is none.
     pub last_message: MessageSeq,
     /// The number of inbox items that are not consumed.
     pub unread: u64,
@@ -272,11 +276,12 @@ pub struct SessionSummary {
     pub alarm: Option<Timestamp>,
     /// The instant at which the session was created.
     pub created_at: Timestamp,
-    /// The instant at which the session's row last changed.
+    /// The instant of the last change of the session. Staging, deltas, the handing of an interrupt to a run and the
+    /// removal of checkpoints do not count.
     pub updated_at: Timestamp,
 }
 
-/// The treatment of active sessions by a deletion.
+/// The treatment of an active session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeleteMode {
     /// Keeps a session that is active.
@@ -289,7 +294,7 @@ pub enum DeleteMode {
 /// A request to delete a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
-    /// The treatment of active sessions by a deletion.
+    /// The treatment of an active session.
     pub mode: DeleteMode,
     /// The incarnation to delete; any incarnation if none. For a session of another incarnation, the outcome
     /// is `NotFound`.
@@ -299,19 +304,19 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    /// A deletion of any incarnation, unless its status is active.
+    /// A deletion of any incarnation and version, unless the session is active.
     pub const UNLESS_ACTIVE: Self =
         Self { mode: DeleteMode::UnlessActive, incarnation: None, expected_version: None };
-    /// A deletion of any incarnation, whatever its status.
+    /// A deletion of any incarnation and version, whatever the status of the session.
     pub const FORCE: Self = Self { mode: DeleteMode::Force, ..Self::UNLESS_ACTIVE };
 
-    /// The same request for this incarnation only.
+    /// Returns the same request, limited to this incarnation.
     #[must_use]
     pub const fn of(self, incarnation: Incarnation) -> Self {
         Self { incarnation: Some(incarnation), ..self }
     }
 
-    /// The same request, unless the session has another version by then.
+    /// Returns the same request, limited to a session that has this version.
     #[must_use]
     pub const fn at(self, version: Version) -> Self {
         Self { expected_version: Some(version), ..self }

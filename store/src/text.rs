@@ -1,9 +1,9 @@
 //! Checks for characters that are invisible, or that change how other characters look.
 
-/// Returns true if `c` is invisible, changes the direction of writing, or controls a terminal: a control
-/// character, a direction mark, a line or paragraph separator, or a character without width. Line breaks and
-/// tabs are control characters, too. The two [joiners](is_joiner) are not hidden, because emoji and many
-/// scripts need them.
+/// Returns true if `c` is invisible, changes the direction of writing, or controls a terminal: a control character, a
+/// direction mark, a line or paragraph separator, or a filler or format character without a visible form. Line breaks
+/// and tabs are control characters, too. The two [joiners](is_joiner) and the variation selectors U+FE00 to U+FE0F
+/// are not hidden, because emoji and many scripts need them.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

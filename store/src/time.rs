@@ -18,12 +18,12 @@ impl Timestamp {
     /// 1970-01-01T00:00:00Z.
     pub const EPOCH: Self = Self(0);
 
-    /// The instant `ms` milliseconds after [`Timestamp::EPOCH`].
+    /// Returns the instant `ms` milliseconds after [`Timestamp::EPOCH`].
     pub const fn from_ms(ms: i64) -> Self {
         Self(ms)
     }
 
-    /// Milliseconds since [`Timestamp::EPOCH`].
+    /// Returns the milliseconds since [`Timestamp::EPOCH`].
     pub const fn as_ms(self) -> i64 {
         self.0
     }
@@ -41,7 +41,7 @@ impl Timestamp {
         self.into()
     }
 
-    /// The time from `self` until `later`; zero if `later` has passed.
+    /// Returns the time from `self` until `later`; zero if `later` has passed.
     pub fn until(self, later: Self) -> Duration {
         let ms = later.0.saturating_sub(self.0);
         Duration::from_millis(u64::try_from(ms).unwrap_or(0))
@@ -82,10 +82,10 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// A clock for a store to read. A store gets its clock when it is opened. A test can pass a clock that it
-/// advances by hand.
+/// A clock for a store to read. A store gets its clock when it is opened. A test can pass a clock that it advances by
+/// hand.
 pub trait Clock: Send + Sync + 'static {
-    /// The present instant.
+    /// Returns the present instant.
     fn now(&self) -> Timestamp;
 }
 

@@ -17,8 +17,9 @@ pub const TOMBSTONE_STANDS: Duration = Duration::from_secs(24 * 60 * 60);
 /// begin again at epoch 0 under its old incarnation, and old fences could become valid again (INV-22,
 /// INV-23). A creation of `key` with a new incarnation and a new operation is not affected.
 ///
-/// A tombstone is kept for at least [`TOMBSTONE_STANDS`]. Later deletions remove some older tombstones: each
-/// call removes a bounded number, greater than the number that it creates, so tombstones do not accumulate.
+/// A tombstone is kept for at least [`TOMBSTONE_STANDS`]. Deletions and purges also remove old tombstones: each call
+/// up to a bounded number, which is at least the number of tombstones that the call can create. Tombstones therefore
+/// do not accumulate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tombstone {
     /// Tenant and id of the session that was deleted.

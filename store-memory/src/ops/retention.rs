@@ -17,8 +17,8 @@ fn after(rule: &RetentionRule) -> Result<Option<(Timestamp, SessionKey)>, StoreE
     rule.check()?.map(|position| place("purge", &position)).transpose()
 }
 
-/// Removes the data that a checked rule selects from the next sessions to which it applies, longest unchanged
-/// first. Also returns the keys of the sessions that were removed.
+/// Removes the data that a checked rule selects from the next sessions to which the rule applies, longest unchanged
+/// first. Also removes old tombstones. Also returns the keys of the sessions that were removed.
 pub fn purge(
     sessions: &mut Sessions,
     tombstones: &mut Tombstones,

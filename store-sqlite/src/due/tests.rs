@@ -1,4 +1,4 @@
-//! Tests of the cost of finding due sessions beside many others, counted in steps of SQLite's machine.
+//! Tests of the cost of finding due sessions among many others, counted in steps of SQLite's virtual machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,11 +8,11 @@ use holdover_store::rows::Kind;
 use super::*;
 use crate::migration;
 
-/// The number of sessions beside those that are searched for.
+/// The number of sessions in addition to those that are searched for.
 pub(crate) const MANY: u32 = 100_000;
-/// The most steps that a search may take if a caller waits for it. One walk to one entry takes about 30.
+/// The most steps that a search without turns of tenants may take. One walk to one entry takes about 30.
 const STEPS_MAX: u64 = 3_000;
-/// The same limit if tenants take turns: such a search asks for up to 256 of them.
+/// The most steps that a search with turns of tenants may take. Such a search makes up to about 256 walks for turns.
 const TURNS_STEPS_MAX: u64 = 40_000;
 
 /// A database in memory, with the newest schema.
@@ -51,15 +51,15 @@ impl File {
         self.conn.execute_batch(&sql).unwrap();
     }
 
-    /// Runs `what` and also returns how many steps it took.
+    /// Runs `what`. Also returns the number of steps that it took.
     pub(crate) fn counted<T>(&self, what: impl FnOnce(&Connection) -> T) -> (T, u64) {
         let before = self.steps.load(Ordering::Relaxed);
         let done = what(&self.conn);
         (done, self.steps.load(Ordering::Relaxed) - before)
     }
 
-    /// Runs `query` at instant 0. Returns the sessions, the tenant to continue after, and how many steps that
-    /// took.
+    /// Runs `query` at instant 0. Returns the sessions, the tenant to continue after, and the number of steps that
+    /// the query took.
     fn look(&self, query: &DueQuery) -> (Vec<String>, Option<String>, u64) {
         let wants = [Want::all(Kind::Staged)];
         let (due, steps) = self.counted(|conn| due(conn, query, &wants, Timestamp::from_ms(0)).unwrap());
@@ -163,7 +163,7 @@ fn each_walk_is_along_its_index() {
     assert_eq!(plan(NEXT_QUEUE), "SEARCH session USING INDEX session_due (queue>?)");
 }
 
-/// Unreadable sessions stand before readable ones: the walk continues after each of them.
+/// Unreadable sessions come before readable ones, and the walk continues after each of them.
 #[test]
 fn a_walk_goes_on_after_any_place() {
     let file = File::new();

@@ -1,4 +1,4 @@
-//! Sessions by their labels, along the index `label_newest`.
+//! Lists sessions by their labels, along the index `label_newest`.
 
 use std::ops::Bound;
 
@@ -18,9 +18,9 @@ macro_rules! newest {
     };
 }
 
-/// Find the newest session that has a label; the next one created at the same instant; and the newest created
-/// before that instant. Each statement has one bound: with a bound over several columns, SQLite would step over
-/// every row before it.
+/// Finds the newest session that has a label. [`AT_ONCE`] finds the next one that was created at the same instant,
+/// and [`BEFORE`] the newest one that was created before that instant. Each statement has one bound: with a bound
+/// over several columns, SQLite would step over every row before it.
 const NEWEST: &str = concat!(newest!(), " ORDER BY created_at DESC, id DESC LIMIT 1");
 const AT_ONCE: &str =
     concat!(newest!(), " AND created_at = ?4 AND id < ?5 ORDER BY created_at DESC, id DESC LIMIT 1");
@@ -30,7 +30,7 @@ const ONE: &str = concat!(list_sessions!(), " WHERE tenant = ? AND id = ?");
 /// The most sessions that one page looks at. The next page continues after them.
 const LOOKED_AT_MAX: usize = 10_000;
 
-/// Lists sessions of a tenant that have all labels of a query, newest first.
+/// Lists sessions of a tenant that have all labels of the query, newest first.
 pub(super) fn sessions(
     conn: &Connection,
     query: &SessionQuery,
@@ -69,8 +69,8 @@ fn one(conn: &Connection, key: &SessionKey) -> Result<Option<(i64, SessionSummar
     find.query_row(names, |row| Ok(summary(&mut Columns::of(row)))).optional()?.transpose()
 }
 
-/// Returns the first place at or after `from` in the list of one label, within the query's bounds of the creation
-/// time.
+/// Returns the first place in the list of one label, from the bound `from` on and within the query's bounds of the
+/// creation time.
 fn seek(
     conn: &Connection,
     query: &SessionQuery,
@@ -84,7 +84,7 @@ fn seek(
             first(conn, query, BEFORE, (query.tenant.as_str(), name, value, end.as_ms()))
         }
         (Bound::Excluded(place), _) => before(conn, query, name, value, place, place.key.id.as_str()),
-        // Ids hold no control character, so none lies between.
+        // Ids contain no control character, so no id lies between the two.
         (Bound::Included(place), _) => {
             before(conn, query, name, value, place, &format!("{}\u{1}", place.key.id))
         }

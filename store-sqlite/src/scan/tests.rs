@@ -1,4 +1,4 @@
-//! Tests of the cost of lists beside many sessions, counted in steps of SQLite's machine.
+//! Tests of the cost of lists in a file with many sessions, counted in steps of SQLite's virtual machine.
 
 use holdover_store::TimeRange;
 use holdover_store::ids::Incarnation;
@@ -9,7 +9,7 @@ use super::*;
 use crate::due::tests::{File, MANY};
 use crate::read;
 
-/// The number of sessions beside those that are listed.
+/// The number of sessions in the file.
 const SESSIONS: u32 = 20_000;
 /// The most steps that a short list may take.
 const STEPS_MAX: u64 = 600;

@@ -79,7 +79,7 @@ impl Folder {
         SqliteStore::open(self.options()).await.unwrap()
     }
 
-    /// A connection to the file that bypasses the store, to damage it or to inspect it.
+    /// Returns a connection to the file that bypasses the store, to damage it or to inspect it.
     pub(crate) async fn raw(&self) -> SqliteConnection {
         sqlx::sqlite::SqliteConnectOptions::new().filename(self.file()).connect().await.unwrap()
     }
@@ -182,8 +182,8 @@ pub(crate) async fn messages(store: &SqliteStore, key: &SessionKey) -> Vec<Strin
     messages.iter().map(|m| String::from_utf8(m.payload.bytes().to_vec()).unwrap()).collect()
 }
 
-/// Makes the writes of `asked` form one group. The database is locked while they are queued, behind a renewal
-/// of `gate` that waits for the lock in a group of its own.
+/// Makes the writes of `asked` form one group. While they are queued, the database is locked, and a renewal of `gate`
+/// waits for the lock in a group of its own before them.
 pub(crate) async fn in_one_group<T>(
     store: &SqliteStore,
     file: &Path,
@@ -210,16 +210,16 @@ pub(crate) async fn in_one_group<T>(
     answer
 }
 
-/// Counts how often `words` occurs in the files of the folder.
+/// Counts the occurrences of `words` in the files of the folder.
 pub(crate) fn times(folder: &Folder, words: &str) -> usize {
     let files = std::fs::read_dir(folder.path()).unwrap();
     let files = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
     files.map(|bytes| bytes.windows(words.len()).filter(|part| *part == words.as_bytes()).count()).sum()
 }
 
-/// Makes other writes until the files no longer contain `words`; returns false if 100 writes are not enough.
-/// The store empties its log after a write with none queued behind it. The next write here may be queued
-/// before that is seen, so one write is not always enough.
+/// Makes other writes until the files no longer contain `words`; returns false if 100 writes are not enough. The
+/// store empties its log after a write if no other write is queued. The next write here may be queued before the
+/// store checks that, so one write is not always enough.
 pub(crate) async fn is_erased(store: &SqliteStore, folder: &Folder, words: &str) -> bool {
     for _ in 0..100 {
         if times(folder, words) == 0 {

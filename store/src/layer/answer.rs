@@ -21,7 +21,7 @@ macro_rules! answers {
         }
 
         impl Answer {
-            /// The outcome that the method returned.
+            /// Returns the outcome that the method returned.
             pub fn outcome(&self) -> &dyn fmt::Debug {
                 match self {
                     $(Self::$variant(outcome) => outcome,)*

@@ -22,12 +22,12 @@ impl<S: StateStore, L: Layer> Layered<S, L> {
         Self { store: store.into(), layer: layer.into() }
     }
 
-    /// The store behind the layer.
+    /// Returns the store behind the layer.
     pub fn store(&self) -> &Arc<S> {
         &self.store
     }
 
-    /// The layer.
+    /// Returns the layer.
     pub fn layer(&self) -> &Arc<L> {
         &self.layer
     }

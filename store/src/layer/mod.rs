@@ -52,12 +52,12 @@ pub trait Layer: Send + Sync + 'static {
     /// [`Backend`](super::StoreErrorKind::Backend).
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError>;
 
-    /// The promises that the store makes through this layer.
+    /// Returns the promises that the store makes through this layer.
     fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
         store.capabilities()
     }
 
-    /// The digests of words through this layer. A layer that encrypts must not return them unchanged.
+    /// Returns the digests of words through this layer. A layer that encrypts must not return them unchanged.
     fn digests(
         &self,
         store: &dyn StateStore,

@@ -44,14 +44,14 @@ macro_rules! requests {
                 })
             }
 
-            /// The name of the method in the trait.
+            /// Returns the name of the method in the trait.
             pub fn operation(&self) -> &'static str {
                 match self {
                     $(Self::$variant(..) => stringify!($method),)*
                 }
             }
 
-            /// The arguments, in the order of the method.
+            /// Returns the arguments, in the order of the method.
             pub fn arguments(&self) -> Vec<&dyn fmt::Debug> {
                 match self {
                     $(Self::$variant($($arg),*) => vec![$($arg),*],)*
@@ -71,7 +71,8 @@ macro_rules! requests {
 crate::__each_operation! { [requests] }
 
 impl Request {
-    /// The session of the request; for a fork, the source. None if the request concerns several sessions.
+    /// Returns the session of the request; for a fork, the source. Returns none if the request may concern several
+    /// sessions.
     pub fn key(&self) -> Option<&SessionKey> {
         match self {
             Self::Create(new) => Some(&new.key),

@@ -10,13 +10,13 @@ use crate::Queues;
 use crate::ids::{SessionKey, StateFormat};
 use crate::time::Timestamp;
 
-/// A byte that sorts after every name.
+/// A byte that is greater than every byte of a name.
 const BEHIND_ALL: u8 = 0xff;
 
-/// Implements [`Rows::due`](super::Rows::due) for a backend that keeps [`Index::Alarms`] and
-/// [`Index::Turns`]. `entries` returns the first entries of an index in a range, at most as many as the last
-/// argument says. `find` returns the wanted rows of a session, or none if the session is not due at `now`. If
-/// a session cannot be read, the result holds an error in its place.
+/// Implements [`Rows::due`](super::Rows::due) for a backend that keeps [`Index::Alarms`] and [`Index::Turns`].
+/// `entries` returns the first entries of an index in a range, at most as many as the last argument says. `find`
+/// returns the wanted rows of a session, or none if the session is not due at `now`. For a session that cannot be
+/// read, `find` returns an error, which the result then holds.
 pub fn due_along<F, E>(
     query: &DueQuery,
     now: Timestamp,
@@ -117,13 +117,14 @@ where
 }
 
 impl<N, L> Along<N, L> {
-    /// The instant after now. A session whose alarm is exactly now is due.
+    /// Returns the instant one millisecond after now, at which a range of rung alarms ends. An alarm at exactly now
+    /// has rung.
     fn next_instant(&self) -> Timestamp {
         self.now.after(Duration::from_millis(1))
     }
 }
 
-/// The entry of a session in [`Index::Alarms`].
+/// Returns the entry of a session in [`Index::Alarms`].
 pub(super) fn alarm_entry(group: &DueGroup, place: &DuePlace) -> Vec<u8> {
     [head(group).as_slice(), &instant(place.alarm), &place.tenant, &[0], &place.id].concat()
 }
@@ -135,7 +136,7 @@ fn alarm_place(entry: &[u8]) -> Option<DuePlace> {
     Some(DuePlace { alarm: instant_of(*alarm), tenant: tenant.to_vec(), id: id.to_vec() })
 }
 
-/// The entry of a session in [`Index::Turns`].
+/// Returns the entry of a session in [`Index::Turns`].
 pub(super) fn turn_entry(group: &DueGroup, place: &DuePlace) -> Vec<u8> {
     [head(group).as_slice(), &place.tenant, &[0], &instant(place.alarm), &place.id].concat()
 }
@@ -147,7 +148,8 @@ fn turn_place(entry: &[u8]) -> Option<DuePlace> {
     Some(DuePlace { alarm: instant_of(*alarm), tenant: tenant.to_vec(), id: id.to_vec() })
 }
 
-/// The prefix of a group's entries. The interrupted group has an empty name, which no queue has.
+/// Returns the prefix of a group's entries. The group of interrupted sessions has an empty queue name, which no queue
+/// has.
 fn head(group: &DueGroup) -> Vec<u8> {
     let (queue, format) = match group {
         DueGroup::Interrupted => (&[][..], StateFormat(0)),
@@ -178,7 +180,7 @@ fn queue_range(queue: &[u8]) -> Range<Vec<u8>> {
     [queue, &[0]].concat()..[queue, &[1]].concat()
 }
 
-/// The first bytes after all entries of a group.
+/// Returns the first bytes after all entries of a group.
 fn behind_group(group: &DueGroup) -> Vec<u8> {
     let behind_format = |queue: &[u8], format: StateFormat| match format.0.checked_add(1) {
         Some(next) => [queue, &[0], &next.to_be_bytes()].concat(),
@@ -344,7 +346,7 @@ mod tests {
         }
     }
 
-    /// The approximate number of index queries that one query for due sessions makes at most.
+    /// The number of index queries after which a query for due sessions gives no further tenant a turn.
     const PROBES: usize = 256;
 
     #[test]

@@ -12,15 +12,15 @@ use crate::rules::SessionRow;
 use crate::time::Timestamp;
 use crate::{StoreError, StoredMessage, Tombstone};
 
-/// An operation on one session. It is decided on facts, and decided again for every retry.
+/// An operation on one session. Each attempt decides the operation again, on newer facts.
 pub(super) trait Ask: Sync {
     /// The answer of the operation.
     type Outcome;
 
-    /// The rows that the decision needs in addition to the slot.
+    /// Returns the rows that the decision needs in addition to the slot.
     fn wants(&self) -> Vec<Want>;
 
-    /// The fence of the calling run, if the operation is fenced.
+    /// Returns the fence of the calling run, if the operation is fenced.
     fn fence(&self) -> Option<&Fence> {
         None
     }
@@ -39,13 +39,14 @@ pub(super) trait Ask: Sync {
     /// Decides the operation on `facts`. The same facts always give the same decision.
     fn decide(&self, facts: &Facts) -> Decision<Self::Outcome>;
 
-    /// The answer if the source of a copy does not exist. Called only for a write with a copy.
+    /// Returns the answer for the case that the source of a copy does not exist. Called only after a write with a
+    /// copy.
     fn no_source(&self) -> Option<Self::Outcome> {
         None
     }
 }
 
-/// The result of deciding an operation on facts.
+/// The decision on an operation.
 pub(super) enum Decision<O> {
     /// Write nothing; return this answer.
     Answer(O),
@@ -58,12 +59,12 @@ pub(super) enum Decision<O> {
 }
 
 impl<O> Decision<O> {
-    /// The decision to apply `draft` and then return `outcome`.
+    /// Returns the decision to apply `draft` and then return `outcome`.
     pub(super) fn write(draft: Draft, outcome: O) -> Self {
         Self::Write(Box::new(draft), outcome)
     }
 
-    /// The same decision, with its answer converted by `map`.
+    /// Returns the same decision, with its answer converted by `map`.
     pub(super) fn map_outcome<P>(self, map: impl FnOnce(O) -> P) -> Decision<P> {
         match self {
             Self::Answer(outcome) => Decision::Answer(map(outcome)),
@@ -134,8 +135,8 @@ impl Draft {
         }
     }
 
-    /// Returns the write of this draft, which was decided on `facts`. It is no longer applied from `latest`
-    /// on.
+    /// Returns the write of this draft, which was decided on `facts`. From `latest` on, the write is no longer
+    /// applied.
     pub(super) fn into_write(self, key: &SessionKey, facts: &Facts, latest: Timestamp) -> Write {
         let before = facts.slot.clone();
         let lives = self.lives.unwrap_or_else(|| before.as_ref().map_or_else(Vec::new, |b| b.lives.clone()));

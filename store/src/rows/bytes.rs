@@ -55,9 +55,9 @@ pub fn decode_slot(key: &SessionKey, bytes: &[u8]) -> Result<Slot, InvalidRow> {
     Ok(Slot { token: Token(head.token), place: head.place, row: head.row, lives })
 }
 
-/// Returns the slot that remains when an unreadable session is removed. It holds tombstones of the
-/// incarnations that can be read from these bytes and whose tombstones are not old; the last incarnation ends
-/// at `at`. Returns none if there are no such incarnations, so no slot remains.
+/// Returns the slot that remains when an unreadable session is removed. The slot holds the tombstones that can be
+/// read from these bytes and are not old, and a tombstone of the removed session, with the instant `at`, if its names
+/// can be read. Returns none if there are no such tombstones, so that no slot remains.
 ///
 /// Used to implement [`Rows::remove_unreadable`](super::Rows::remove_unreadable).
 pub fn bury_slot(key: &SessionKey, bytes: &[u8], at: Timestamp) -> Option<Slot> {
@@ -104,12 +104,12 @@ pub fn decode_row_key(bytes: &[u8]) -> Result<RowKey, InvalidRow> {
     Ok(RowKey { kind, at })
 }
 
-/// The range of the encoded keys of all rows of a kind.
+/// Returns the range of the encoded keys of all rows of a kind.
 pub fn kind_range(kind: Kind) -> Range<Vec<u8>> {
     vec![code(kind)]..vec![code(kind) + 1]
 }
 
-/// The range of the encoded keys of a kind with the numbers from `first` to `last`, both included. It is
+/// Returns the range of the encoded keys of a kind with the numbers from `first` to `last`, both included. It is
 /// empty if `first` is greater than `last`.
 pub fn number_range(kind: Kind, first: u64, last: u64) -> Range<Vec<u8>> {
     let start = encode_row_key(&RowKey::number(kind, first));
@@ -119,13 +119,13 @@ pub fn number_range(kind: Kind, first: u64, last: u64) -> Range<Vec<u8>> {
     start..behind(encode_row_key(&RowKey::number(kind, last)))
 }
 
-/// The range of bytes that contains only this encoded key.
+/// Returns the range of bytes that contains only this encoded key.
 pub fn key_range(key: &RowKey) -> Range<Vec<u8>> {
     let start = encode_row_key(key);
     start.clone()..behind(start)
 }
 
-/// The code of a kind in an encoded key. Backends store the code, so it must never change.
+/// Returns the code of a kind in an encoded key. Backends store the code, so it must never change.
 fn code(kind: Kind) -> u8 {
     match kind {
         Kind::Labels => 0,

@@ -13,8 +13,8 @@ use crate::ids::{SessionKey, StateFormat, TenantId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// The number of index queries after which one query gives no further tenant a turn. If many tenants have
-/// alarms, a tenant may therefore have its turn only in a later query.
+/// The number of index queries after which a query for due sessions gives no further tenant a turn. If many tenants
+/// have alarms, a tenant may therefore have its turn only in a later query.
 const PROBES_MAX: usize = 256;
 
 /// A query for the sessions that are due for a worker.
@@ -22,7 +22,7 @@ const PROBES_MAX: usize = 256;
 pub struct DueQuery {
     /// The queues of the sessions. A session with a waiting interrupt is found in any queue.
     pub queues: Queues,
-    /// The newest format of a session's state. A session with a waiting interrupt is found with any format.
+    /// The newest state format that the worker can read. A session with a waiting interrupt is found with any format.
     pub newest_format: StateFormat,
     /// The tenant of the sessions; all tenants if none.
     pub tenant: Option<TenantId>,
@@ -110,7 +110,7 @@ pub trait DueIndex {
 }
 
 impl DueGroup {
-    /// The group of a session that has an alarm.
+    /// Returns the group of a session that has an alarm.
     pub fn of(row: &SessionRow) -> Self {
         match &row.interrupt {
             Some(_) => Self::Interrupted,
@@ -120,21 +120,21 @@ impl DueGroup {
 }
 
 impl DuePlace {
-    /// The place of a session with an alarm.
+    /// Returns the place of a session with an alarm.
     pub fn new(alarm: Timestamp, key: &SessionKey) -> Self {
         let [tenant, id] = [key.tenant.as_str(), key.id.as_str()].map(|name| name.as_bytes().to_vec());
         Self { alarm, tenant, id }
     }
 
-    /// The key of the session, or none if its names are not valid.
+    /// Returns the key of the session, or none if its names are not valid.
     pub fn key(&self) -> Option<SessionKey> {
         let [tenant, id] = [&self.tenant, &self.id].map(|name| std::str::from_utf8(name).ok());
         Some(SessionKey::new(tenant?.parse().ok()?, id?.parse().ok()?))
     }
 }
 
-/// Finds due sessions. If at most as many are due as the query asks for, returns all of them, soonest alarm
-/// first. Otherwise returns the soonest of each tenant in turn, and then the soonest of the remaining
+/// Finds due sessions. If at most as many are due as the query asks for, or if the query names a tenant, returns the
+/// soonest. Otherwise returns the soonest session of each tenant in turn, and then the soonest of the remaining
 /// sessions.
 pub fn find_due<I: DueIndex>(index: &I, query: &DueQuery) -> Result<Due<I::Found>, I::Error> {
     let groups = index.groups(query)?;
@@ -283,7 +283,7 @@ impl<I: DueIndex> Turns<'_, I> {
         Ok(next)
     }
 
-    /// Takes the soonest session of one tenant that can be read.
+    /// Takes sessions of one tenant, soonest first, until one of them can be read.
     fn take_soonest(&mut self, tenant: &[u8], taken: &mut Taken<'_, I>) -> Result<(), I::Error> {
         self.probes += self.groups.len();
         let mut soonest = Soonest::new(self.index, self.groups.to_vec(), Some(tenant));

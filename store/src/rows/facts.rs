@@ -82,7 +82,7 @@ impl Facts {
         Self { now, fresh: false, ..self }
     }
 
-    /// The session's row.
+    /// Returns the session's row.
     pub(super) fn row(&self) -> Option<&SessionRow> {
         self.slot.as_ref().and_then(|slot| slot.row.as_ref())
     }
@@ -111,12 +111,12 @@ impl Facts {
         self.whole.contains(&kind) || self.ranges.iter().any(holds)
     }
 
-    /// The row with this key, if it is known to exist.
+    /// Returns the row with this key, if it is known to exist.
     pub(super) fn get(&self, key: &RowKey) -> Option<&Row> {
         self.rows.get(key)
     }
 
-    /// The known rows of a kind, in ascending order.
+    /// Returns the known rows of a kind, in ascending order.
     pub(super) fn of(&self, kind: Kind) -> impl Iterator<Item = &Row> {
         self.rows.range(RowKey::one(kind)..).take_while(move |(key, _)| key.kind == kind).map(|(_, row)| row)
     }
@@ -168,7 +168,7 @@ impl Facts {
         self
     }
 
-    /// Keeps the rows that decisions of a run's later writes need, and forgets all others, such as the log,
+    /// Keeps the rows that decisions on a run's later writes need, and forgets all others, such as messages, events,
     /// the definition and keys. Also forgets kinds that exceed the limits, so the kept data is bounded.
     pub(super) fn trim(&mut self, rows_max: usize, bytes_max: usize) {
         self.absent.clear();

@@ -1,8 +1,8 @@
-//! The run to which each fence was granted, as far as this handle knows.
+//! The runs to which this handle granted fences.
 //!
-//! A store that lost its newest commits in a failover may grant an epoch a second time. Then two runs have
-//! the same fence and differ only in their run ids. A handle therefore remembers the run of each grant, and
-//! refuses writes of a run whose epoch was later granted to another run.
+//! A store that lost its newest commits in a failover may grant an epoch a second time. Then two runs have the same
+//! fence and differ only in their run ids. A handle therefore remembers the runs of its newest grants, and refuses
+//! writes of a run whose epoch was later granted to another run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

@@ -37,12 +37,12 @@ impl SessionPlace {
         }
     }
 
-    /// The place of a session in a list of sessions. The list begins with the greatest place.
+    /// Returns the place of a session in a list of sessions. The list begins with the greatest place.
     pub fn listed(summary: &SessionSummary) -> Self {
         Self { at: summary.created_at, key: summary.key.clone() }
     }
 
-    /// The place of a session in [`Index::Resting`].
+    /// Returns the place of a session in [`Index::Resting`].
     pub fn changed(row: &SessionRow) -> Self {
         Self { at: row.updated_at, key: row.key.clone() }
     }
@@ -57,7 +57,7 @@ impl SessionPlace {
         bytes
     }
 
-    /// Decodes a place from its bytes.
+    /// Decodes a place from its bytes. Returns none if the bytes are not valid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (at, ids) = bytes.split_first_chunk()?;
         let (tenant, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
@@ -71,7 +71,7 @@ impl SessionPlace {
 pub struct PendingPlace {
     /// True if the call has no deadline. Such calls come last.
     pub endless: bool,
-    /// The deadline of the call. If it has none, the value means nothing.
+    /// The deadline of the call. If the call has none, the value has no meaning.
     pub deadline: Timestamp,
     /// The session of the call.
     pub session: SessionId,
@@ -94,7 +94,7 @@ impl PendingPlace {
         }
     }
 
-    /// The place of a call.
+    /// Returns the place of a call.
     pub fn of(call: &PendingCall) -> Self {
         Self {
             endless: call.deadline.is_none(),
@@ -115,7 +115,7 @@ impl PendingPlace {
         bytes
     }
 
-    /// Decodes a place from its bytes.
+    /// Decodes a place from its bytes. Returns none if the bytes are not valid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (endless, rest) = bytes.split_first()?;
         let (at, ids) = rest.split_first_chunk()?;
@@ -174,7 +174,7 @@ pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
 
 /// Returns true if two rows of one session have the same index entries.
 pub(super) fn stand_alike(before: &SessionRow, after: &SessionRow) -> bool {
-    /// The values in a row's [`index_entries`], except its key.
+    /// Returns the values in a row's [`index_entries`], except its key.
     fn places(row: &SessionRow) -> impl PartialEq + '_ {
         let in_queue = row.interrupt.is_none().then_some((&row.queue, row.format));
         let due = row.alarm.map(|alarm| (alarm, in_queue));
@@ -214,7 +214,7 @@ pub fn row_entries(session: &SessionRow, row: &Row) -> Vec<(Index, Vec<u8>)> {
     }
 }
 
-/// The range of the entries after a place and before an instant, in [`Index::Resting`] and [`Index::Dead`].
+/// Returns the range of the entries after a place and before an instant, in [`Index::Resting`] and [`Index::Dead`].
 pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<u8>> {
     let start = after.map_or_else(Vec::new, |place| behind(place.to_bytes()));
     let end = instant(before).to_vec();
@@ -222,16 +222,16 @@ pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<
     start.clone().min(end.clone())..end
 }
 
-/// The range of a tenant's entries in [`Index::Sessions`] that come after a place in a list of sessions. The
-/// list begins with the newest session, so walk the range backwards. The range ends at the place, which it
-/// does not include.
+/// Returns the range of a tenant's entries in [`Index::Sessions`] that come after a place in a list of sessions. The
+/// list begins with the newest session, so walk the range backwards. The range ends before the place.
 pub fn sessions_range(tenant: &TenantId, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
     let Range { start, end } = tenant_range(tenant);
     let end = after.map_or(end, |place| of_tenant(tenant, &place.to_bytes()));
     start..end
 }
 
-/// The range of the entries of one incarnation in [`Index::Lives`], like [`sessions_range`].
+/// Returns the range of the entries of one incarnation in [`Index::Lives`]. Walk the range backwards, as with
+/// [`sessions_range`].
 pub fn life_range(tenant: &TenantId, life: Incarnation, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
     let of_life = |place: &[u8]| of_tenant(tenant, &[life.0.as_bytes().as_slice(), place].concat());
     // A place is an instant of eight bytes, then ids.
@@ -239,7 +239,7 @@ pub fn life_range(tenant: &TenantId, life: Incarnation, after: Option<&SessionPl
     of_life(&[])..end
 }
 
-/// The range of a tenant's entries in [`Index::Pending`] that come after a place.
+/// Returns the range of a tenant's entries in [`Index::Pending`] that come after a place.
 pub fn pending_range(tenant: &TenantId, after: Option<&PendingPlace>) -> Range<Vec<u8>> {
     let Range { start, end } = tenant_range(tenant);
     let start = after.map_or(start, |place| behind(of_tenant(tenant, &place.to_bytes())));
@@ -257,7 +257,7 @@ pub(super) fn behind(mut entry: Vec<u8>) -> Vec<u8> {
     entry
 }
 
-/// The entry of an open pending call in [`Index::Pending`].
+/// Returns the entry of an open pending call in [`Index::Pending`].
 pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
     of_tenant(&call.key.tenant, &PendingPlace::of(call).to_bytes())
 }
@@ -269,7 +269,7 @@ pub(super) fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of an entry after the tenant.
+/// Returns the bytes of an entry after the tenant.
 fn place_in(entry: &[u8]) -> Option<&[u8]> {
     let end = entry.iter().position(|byte| *byte == 0)?;
     entry.get(end + 1..)

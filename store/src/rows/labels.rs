@@ -23,7 +23,7 @@ pub fn label_entries(row: &SessionRow, labels: &Labels) -> Vec<(Index, Vec<u8>)>
     labels.0.iter().map(entry).collect()
 }
 
-/// The range of the entries in [`Index::Labels`] for one label of a tenant, from a place on. The newest
+/// Returns the range of the entries in [`Index::Labels`] for one label of a tenant, from a place on. The newest
 /// sessions are at the end of the range.
 pub fn label_range(tenant: &TenantId, name: &str, value: &str, from: Bound<&SessionPlace>) -> Range<Vec<u8>> {
     let label = label(name, value);
@@ -37,12 +37,12 @@ pub fn label_range(tenant: &TenantId, name: &str, value: &str, from: Bound<&Sess
     of_label(&[])..end
 }
 
-/// The bytes after the label. `entry` does not include the tenant.
+/// Returns the bytes after the label in `entry`, which does not include the tenant.
 pub(super) fn place_of_label(entry: &[u8]) -> Option<&[u8]> {
     entry.get(LABEL_BYTES..)
 }
 
-/// The form of a label in an entry: a digest, which has a fixed length and differs for each label.
+/// Returns the form of a label in an entry: a digest, which has a fixed length and differs for each label.
 fn label(name: &str, value: &str) -> [u8; LABEL_BYTES] {
     let length = (name.len() as u64).to_be_bytes();
     Digest::of(&[&length, name.as_bytes(), value.as_bytes()].concat()).0

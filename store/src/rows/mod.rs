@@ -75,21 +75,21 @@ use crate::{
 ///   or after [`Write::from`] and before [`Write::until`].
 /// - **One instant.** All rows that one [`read`](Self::read) returns are from the same instant.
 /// - **Visible.** Once `apply` returns, every handle on the same data sees the write.
-/// - **Errors** contain the cause and say whether a write may have been applied. [`RowStore`] sets their
-///   operation and key.
+/// - **Errors** contain the cause and say whether a write may have been applied. [`RowStore`] sets the operation, and
+///   the key if the error concerns one session.
 #[async_trait]
 pub trait Rows: Send + Sync + 'static {
-    /// The promises of this backend under its present settings.
+    /// Returns the promises of this backend under its present settings.
     fn capabilities(&self) -> Capabilities;
 
     /// Returns the store's clock if this process can read it without the backend. The result is never ahead
     /// of the clock. Returns none if only the backend knows the clock.
     fn now(&self) -> Option<Timestamp>;
 
-    /// The time limit of one operation of the store. It covers the wait for earlier writes of the same
-    /// session and all exchanges with the backend together. An operation that copies or removes a whole
-    /// session may take longer. A time-out may be reported up to a tenth of the limit late. If none, there is
-    /// no limit besides those of the backend.
+    /// Returns the time limit of one operation of the store. It covers the wait for earlier writes of the same
+    /// session and all exchanges with the backend together. An operation that copies or removes a whole session may
+    /// take longer. A time-out may be reported up to a tenth of the limit late. If none, there is no limit besides
+    /// those of the backend.
     fn patience(&self) -> Option<Duration> {
         None
     }
@@ -102,9 +102,9 @@ pub trait Rows: Send + Sync + 'static {
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>>;
 
     /// Finds sessions for which [`SessionRow::is_due`] returns true by the store's clock: at most
-    /// [`DueQuery::limit`], chosen as [`find_due`] does, each with its wanted rows. A session that is being
-    /// written may be left out. For an unreadable session, the result holds an error, so the session does not
-    /// block others.
+    /// [`DueQuery::limit`], chosen as [`find_due`] does, each with its wanted rows. A session that is being written
+    /// may be left out. For an unreadable session, the result holds an error, so that the session does not block
+    /// others.
     async fn due(
         &self,
         query: &DueQuery,
@@ -120,10 +120,9 @@ pub trait Rows: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError>;
 
-    /// Lists open pending calls of a tenant, soonest deadline first, after `after`. May leave out calls that
-    /// are not of the session or kind that the query names. Returns about `limit` calls, and stops once their
-    /// bodies have `bytes`. A call that cannot be read is left out and logged if its place can be read, so it
-    /// does not block other calls.
+    /// Lists open pending calls of a tenant, soonest deadline first, after `after`. May leave out calls of another
+    /// session or kind than the query names. Returns about `limit` calls, and stops once their bodies have `bytes`. A
+    /// call that cannot be read is left out and logged if its place can be read, so it does not block other calls.
     async fn pending(
         &self,
         query: &PendingQuery,
@@ -142,8 +141,8 @@ pub trait Rows: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError>;
 
-    /// Lists at most `limit` keys with an incarnation that was deleted before `before`, earliest deletion
-    /// first. May leave out keys that have a session.
+    /// Lists at most `limit` keys with an incarnation that was deleted before `before`, earliest deletion first. May
+    /// leave out keys that have a session or a later deletion.
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError>;
 
     /// Removes a session whose row cannot be read. If `life` names an incarnation, removes only that

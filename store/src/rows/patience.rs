@@ -28,8 +28,8 @@ impl Patience {
         self.within(Duration::ZERO, turn).await.ok_or_else(|| self.over())
     }
 
-    /// Waits for the answer of the backend. If no answer comes in time, fails with an unknown outcome,
-    /// because a write may have been applied.
+    /// Waits for the answer of the backend. If less time than the margin is left, fails without an exchange. If no
+    /// answer comes in time, fails with an unknown outcome, because a write may have been applied.
     pub(super) async fn exchange<T>(&self, answer: impl Future<Output = T>) -> Result<T, StoreError> {
         if self.is_over() {
             return Err(self.over());
@@ -44,7 +44,7 @@ impl Patience {
         self.most.is_some_and(|most| self.left(most) < most / MARGIN)
     }
 
-    /// The time that is left; none if there is no limit.
+    /// Returns the time that is left; none if there is no limit.
     pub(super) fn rest(&self) -> Option<Duration> {
         self.most.map(|most| self.left(most))
     }
@@ -60,7 +60,7 @@ impl Patience {
         most.saturating_sub(self.began.elapsed())
     }
 
-    /// The error for a time-out before anything was changed.
+    /// Returns the error for a time-out before anything was changed.
     fn over(&self) -> StoreError {
         self.error("others were writing the session")
     }

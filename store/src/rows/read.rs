@@ -24,7 +24,7 @@ pub enum Which {
 /// A request to read rows of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
-    /// The kind.
+    /// The kind of the rows.
     pub kind: Kind,
     /// The rows to read of that kind.
     pub which: Which,
@@ -109,7 +109,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// The session's row.
+    /// Returns the session's row.
     pub fn row(&self) -> Option<&SessionRow> {
         self.slot.as_ref().and_then(|slot| slot.row.as_ref())
     }

@@ -17,11 +17,11 @@ pub enum Kind {
     Labels,
     /// The definition. There is one row.
     Definition,
-    /// The newest state. There is one row after the first commit with a state.
+    /// The newest state. There is one row, once the session has a state.
     State,
     /// Messages, by number.
     Message,
-    /// The events of one commit, by the number of its last event.
+    /// The events of one commit or fork, by the number of the last event.
     Events,
     /// Items that are not consumed, by number.
     Item,
@@ -85,22 +85,22 @@ pub struct RowKey {
 }
 
 impl RowKey {
-    /// The key of the only row of a kind.
+    /// Returns the key of the only row of a kind.
     pub fn one(kind: Kind) -> Self {
         Self { kind, at: At::One }
     }
 
-    /// The key of the row with this number.
+    /// Returns the key of the row with this number.
     pub fn number(kind: Kind, number: u64) -> Self {
         Self { kind, at: At::Number(number) }
     }
 
-    /// The key of the row with this name.
+    /// Returns the key of the row with this name.
     pub fn name(kind: Kind, name: impl Into<String>) -> Self {
         Self { kind, at: At::Name(name.into()) }
     }
 
-    /// The number in the key; 0 if there is none.
+    /// Returns the number in the key; 0 if there is none.
     pub fn as_number(&self) -> u64 {
         match &self.at {
             At::Number(number) => *number,
@@ -108,7 +108,7 @@ impl RowKey {
         }
     }
 
-    /// The name in the key; empty if there is none.
+    /// Returns the name in the key; empty if there is none.
     pub fn as_name(&self) -> &str {
         match &self.at {
             At::Name(name) => name,
@@ -128,7 +128,7 @@ impl fmt::Display for RowKey {
     }
 }
 
-/// The events of one commit.
+/// The events of one commit or fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventBatch {
     /// The number of the last event of the batch.
@@ -222,8 +222,8 @@ pub enum Row {
     Start(CallId),
     /// See [`Kind::Pending`].
     Pending {
-        /// The position in the order in which the session opened its calls. A later call has a greater
-        /// number.
+        /// The position of the call in the order in which the session opened its pending calls. A call that was
+        /// opened later has a greater number.
         order: u64,
         /// The pending call.
         call: PendingCall,
@@ -239,7 +239,7 @@ pub enum Row {
 }
 
 impl Row {
-    /// The key of the row.
+    /// Returns the key of the row.
     pub fn key(&self) -> RowKey {
         match self {
             Self::Labels(_) => RowKey::one(Kind::Labels),
@@ -259,7 +259,7 @@ impl Row {
         }
     }
 
-    /// The number of payload bytes in the row.
+    /// Returns the number of payload bytes in the row.
     pub fn payload_bytes(&self) -> usize {
         match self {
             Self::Labels(_) | Self::Key { .. } | Self::Start(_) | Self::Opened(_) => 0,
@@ -275,42 +275,42 @@ impl Row {
         }
     }
 
-    /// The key of a message.
+    /// Returns the key of a message.
     pub fn message(seq: MessageSeq) -> RowKey {
         RowKey::number(Kind::Message, seq.0)
     }
 
-    /// The key of an item that is not consumed.
+    /// Returns the key of an item that is not consumed.
     pub fn item(seq: InboxSeq) -> RowKey {
         RowKey::number(Kind::Item, seq.0)
     }
 
-    /// The key of the row that keeps an item's key.
+    /// Returns the key of the row that keeps an item's key.
     pub fn item_key(key: &ItemKey) -> RowKey {
         RowKey::name(Kind::Key, key.as_str())
     }
 
-    /// The key of a staged result.
+    /// Returns the key of a staged result.
     pub fn staged(call: &CallId) -> RowKey {
         RowKey::name(Kind::Staged, call.as_str())
     }
 
-    /// The key of an open pending call.
+    /// Returns the key of an open pending call.
     pub fn pending(id: &PendingId) -> RowKey {
         RowKey::name(Kind::Pending, id.as_str())
     }
 
-    /// The key of the row that keeps a pending call's id.
+    /// Returns the key of the row that keeps a pending call's id.
     pub fn opened(id: &PendingId) -> RowKey {
         RowKey::name(Kind::Opened, id.as_str())
     }
 
-    /// The key of a run's record.
+    /// Returns the key of a run's record.
     pub fn run(epoch: Epoch) -> RowKey {
         RowKey::number(Kind::Run, epoch.0)
     }
 
-    /// The key of a checkpoint.
+    /// Returns the key of a checkpoint.
     pub fn checkpoint(id: CheckpointId) -> RowKey {
         RowKey::number(Kind::Checkpoint, id.0)
     }

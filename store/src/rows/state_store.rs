@@ -24,8 +24,8 @@ use crate::{
     StoreError, StoreErrorKind, TOMBSTONE_STANDS, Watch, runs_digest,
 };
 
-/// The number of keys whose old tombstones each deletion removes. A deletion adds only one tombstone, so
-/// tombstones do not accumulate.
+/// The most keys whose old tombstones one deletion removes. A deletion adds only one tombstone, so tombstones do not
+/// accumulate.
 const CLEARED_BY_EACH: usize = 2;
 /// The time after which one call of `purge` handles no further session. The next call continues there.
 const PURGE_STEP_MAX: Duration = Duration::from_secs(5);
@@ -98,7 +98,8 @@ impl<R: Rows> StateStore for RowStore<R> {
         const OPERATION: &str = "delete_session";
         let asked = self.ask(OPERATION, key, &ops::delete::Delete(deletion)).await;
         let (outcome, now) = match asked {
-            // A session that cannot be read can still be removed, unless it must have a version: that cannot be read.
+            // A session that cannot be read can still be removed, unless the deletion names a version, which cannot
+            // be compared.
             Err(error)
                 if error.kind == StoreErrorKind::Corrupt
                     && deletion.mode == DeleteMode::Force
@@ -328,8 +329,8 @@ impl<R: Rows> StateStore for RowStore<R> {
                 },
             };
             let ask = ops::fork::Fork { new: &to, from, at, source };
-            // The loop ends: the next turn finds that the source has lost its incarnation or the checkpoint
-            // for good.
+            // If the loop goes on, the source has lost its incarnation or the checkpoint for good. The next pass
+            // finds that and ends the loop.
             if let (Some(outcome), _) = self.ask(OPERATION, &to.key, &ask).await? {
                 return Ok(outcome);
             }
@@ -354,7 +355,7 @@ impl<R: Rows> StateStore for RowStore<R> {
             }
             last = Some(SessionPlace::changed(&row));
             let (purged, at) = match self.ask(OPERATION, &row.key, &ops::purge::PurgeOne(rule)).await {
-                // A rule does not apply to an unreadable session: it stays, and the walk continues.
+                // The rule does not apply to an unreadable session: the session stays, and the walk continues.
                 Err(error) if error.kind == StoreErrorKind::Corrupt => {
                     tracing::warn!(%error, "a purge leaves out a session that cannot be read");
                     continue;

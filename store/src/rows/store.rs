@@ -27,7 +27,7 @@ const DECISION_STANDS: Duration = Duration::from_secs(1);
 const RACES_MAX: usize = 1_000;
 /// The most sets of queues and formats for which the tenant of the last turn is remembered.
 const TURNS_MAX: usize = 64;
-/// The most times that `claim_due` looks for due sessions because other workers claimed those that it found.
+/// The most times that one `claim_due` searches. It searches again if other writes took all sessions that it found.
 const LOOKS_MAX: usize = 16;
 
 /// A [`StateStore`](crate::StateStore) on top of [`Rows`]. Clones are cheap and share the rows that they
@@ -91,7 +91,7 @@ impl<R: Rows> RowStore<R> {
         self.granted.remember(claim);
     }
 
-    /// The rows of the backend.
+    /// Returns the rows of the backend.
     pub fn rows(&self) -> &R {
         &self.rows
     }
@@ -132,8 +132,8 @@ impl<R: Rows> RowStore<R> {
         self.rows.pending(query, after, limit, PAGE_BYTES_MAX).await
     }
 
-    /// Performs `ask`: reads, decides and applies, and starts again after a lost race. Also returns the
-    /// store's clock at the end, from `by_now`.
+    /// Performs `ask`: reads, decides and applies, and starts again after a lost race. Also returns the store's clock
+    /// at the end, as [`by_now`](Self::by_now) gives it.
     pub(super) async fn ask<A: Ask>(
         &self,
         operation: &'static str,
@@ -246,7 +246,7 @@ impl<R: Rows> RowStore<R> {
         turns.insert(served, last);
     }
 
-    /// Claims due sessions, each for one of the runs. Looks again if other workers have claimed all that were
+    /// Claims due sessions, each for one of the runs. Searches again if other writes took all sessions that were
     /// found.
     pub(super) async fn claim_due(&self, want: &ClaimDue) -> Result<Vec<Claim>, StoreError> {
         let patience = Patience::of(self.rows.patience());

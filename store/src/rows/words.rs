@@ -3,7 +3,7 @@
 use crate::ids::PendingId;
 use crate::{InterruptKind, ItemKind, Wake};
 
-/// The stored name of a wake.
+/// Returns the stored name of a wake.
 pub fn wake_name(wake: Wake) -> &'static str {
     match wake {
         Wake::Now => "now",
@@ -12,12 +12,12 @@ pub fn wake_name(wake: Wake) -> &'static str {
     }
 }
 
-/// The wake with this stored name, if there is one.
+/// Returns the wake with this stored name, if there is one.
 pub fn wake_named(name: &str) -> Option<Wake> {
     [Wake::Now, Wake::Count, Wake::Quiet].into_iter().find(|wake| wake_name(*wake) == name)
 }
 
-/// The kind of interrupt with this wire name, if there is one.
+/// Returns the kind of interrupt with this wire name, if there is one.
 pub fn interrupt_named(name: &str) -> Option<InterruptKind> {
     [InterruptKind::Soft, InterruptKind::Abort].into_iter().find(|kind| kind.as_str() == name)
 }

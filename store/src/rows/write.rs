@@ -110,17 +110,17 @@ pub struct Write {
 }
 
 impl Write {
-    /// The token that the slot must have; none if there must be no slot.
+    /// Returns the token that the slot must have; none if there must be no slot.
     pub fn expect(&self) -> Option<Token> {
         self.before.as_ref().map(|slot| slot.token)
     }
 
-    /// The session's row before the write.
+    /// Returns the session's row before the write.
     pub fn row_before(&self) -> Option<&SessionRow> {
         self.before.as_ref().and_then(|slot| slot.row.as_ref())
     }
 
-    /// The session's row after the write.
+    /// Returns the session's row after the write.
     pub fn row_after(&self) -> Option<&SessionRow> {
         self.after.as_ref().and_then(|slot| slot.row.as_ref())
     }
@@ -146,8 +146,8 @@ impl Write {
         self.copy.is_some() || self.ends_life()
     }
 
-    /// Returns the hint for waiting callers after the write is applied at `now`. Returns none if the write
-    /// only extended a lease or handed out an interrupt.
+    /// Returns the hint for waiting callers after the write is applied at `now`. Returns none if the write changed
+    /// only the lease and its alarm, or handed out an interrupt.
     pub fn change(&self, now: Timestamp) -> Option<Change> {
         let session = Named::of(&self.key);
         let (before, after) = match (self.row_before(), self.row_after()) {
@@ -161,14 +161,15 @@ impl Write {
             return None;
         }
         let stop = after.interrupt.is_some() && after.interrupt != before.interrupt;
-        // A caller that waits for a turn to end must not depend on a process that may end with the turn.
+        // Backends may announce news with the write itself, and other changes later. The process may end after the
+        // turn's last write, so the end of a turn counts as news.
         let moved = after.status != before.status || after.epoch != before.epoch;
         let news = after.last_item > before.last_item || stop || moved;
         let due = after.alarm != before.alarm && after.alarm.is_some_and(|alarm| alarm <= now);
         Some(Change { session, news, due })
     }
 
-    /// The number of payload bytes in the rows that the write puts or inserts.
+    /// Returns the number of payload bytes in the rows that the write puts or inserts.
     pub fn bytes(&self) -> usize {
         let row = |op: &Op| match op {
             Op::Put(row) | Op::Insert(row) => row.payload_bytes(),
@@ -200,6 +201,7 @@ pub enum Verdict {
         /// The row that exists.
         row: Row,
     },
-    /// The source of the copy does not exist, or has no such checkpoint. Nothing was changed.
+    /// The source of the copy does not exist, has another incarnation, or has no such checkpoint. Nothing was
+    /// changed.
     NoSource,
 }

@@ -9,17 +9,17 @@ use crate::{
     Commit, CommitOutcome, NewMessage, Receipt, Release, SessionStatus, StagedResult, StreamId, Wake,
 };
 
-/// The items after `inbox_seen` that can wake the session.
+/// A summary of the items after `inbox_seen` that can wake the session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
     /// The number of items with `Wake::Count`.
     pub counted: u64,
-    /// True if at least one item is urgent.
+    /// True if at least one item has `Wake::Now`.
     pub urgent: bool,
 }
 
 impl Unseen {
-    /// Counts an item that wakes in this way.
+    /// Counts an item with this wake.
     pub fn add(&mut self, wake: Wake) {
         match wake {
             Wake::Now => self.urgent = true,
@@ -39,16 +39,16 @@ impl Unseen {
     }
 }
 
-/// The facts that a store reads under the row's lock for a commit that [`SessionRow::admit`] did not answer.
-/// The store need only read the rows that the commit names.
+/// The facts that a store reads, as of the same instant as the row, for a commit that [`SessionRow::admit`] did not
+/// answer. They depend only on rows that the commit names, and on the items after its `inbox_seen`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitFacts {
     /// The staged results of the calls that the commit promotes or stages.
     pub staged: Vec<StagedResult>,
-    /// The open pending calls among those that the commit closes, each with the place of its newest answer.
-    /// Also the ids among those that the commit opens that the session has used before.
+    /// The pending calls that the commit closes and that are open, each with the place of its newest answer. Also the
+    /// ids that the commit opens although the session has used them before.
     pub pending: Vec<(PendingId, InboxSeq)>,
-    /// The items among those that the commit consumes that exist and are not consumed.
+    /// The items that the commit consumes, as far as they exist and are not consumed yet.
     pub consumable: Vec<InboxSeq>,
     /// The items after the commit's `inbox_seen` that neither it nor an earlier commit has consumed.
     pub unseen: Unseen,

@@ -26,7 +26,7 @@ impl From<&PendingCall> for PendingFacts {
     }
 }
 
-/// The changes that a store must write for an accepted item.
+/// The values that a store must write for an accepted item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     /// The place of the item in the inbox.
@@ -95,7 +95,8 @@ impl SessionRow {
         }
     }
 
-    /// Decides a request to stop. If it is accepted and no run holds the session, makes the session due now.
+    /// Decides a request to stop. If the request is accepted and the session is not active, makes the session due
+    /// now.
     pub fn request_interrupt(&mut self, interrupt: Interrupt, now: Timestamp) -> InterruptOutcome {
         if interrupt.incarnation.is_some_and(|named| named != self.incarnation) {
             return InterruptOutcome::NotFound;

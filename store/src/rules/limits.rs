@@ -29,7 +29,7 @@ pub struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// The limits for `operation`, the name of a method of [`StateStore`](crate::StateStore).
+    /// Returns the limits for `operation`, the name of a method of [`StateStore`](crate::StateStore).
     pub fn of(capabilities: &'a Capabilities, operation: &'static str) -> Self {
         Self { capabilities, operation, total: 0 }
     }
@@ -42,7 +42,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Adds `payload` to the sum. Refuses it if the payload or the sum is too large.
+    /// Adds `payload` to the sum. Fails if the payload or the sum is too large.
     pub fn take(&mut self, field: &str, payload: &Payload) -> Result<(), StoreError> {
         self.take_bytes(field, payload.len())
     }
@@ -129,8 +129,8 @@ impl<'a> Limits<'a> {
         self.take_bytes("reason", interrupt.reason.len())
     }
 
-    /// Refuses a creation that is too large, that has too many or too long labels, or whose claim or items
-    /// are refused.
+    /// Refuses a creation that is too large, that has too many or too long labels, whose claim or items are refused,
+    /// or that has an item for another incarnation.
     pub fn creation(mut self, new: &NewSession) -> Result<(), StoreError> {
         self.labels(&new.labels)?;
         self.take("definition", &new.definition)?;

@@ -1,8 +1,9 @@
 //! The decisions of a store, as pure functions over one session row.
 //!
-//! A store that can run Rust inside its transaction (memory, SQLite, an embedded key-value store) locks the
-//! row, lets these functions decide, writes the row back, and then writes the rows that the decision names.
-//! Stores that decide in SQL or in a script follow the same rules; the conformance suite checks this.
+//! `RowStore` of the feature `rows` calls these functions for all stores that are built on it. Another store that can
+//! run Rust inside its transaction locks the row, lets these functions decide, writes the row back, and then writes
+//! the rows that the decision names. A store that decides in SQL or in a script must follow the same rules; the
+//! conformance suite checks this.
 //!
 //! The argument `now` is the store's clock, read after any wait. A function changes the row only if its
 //! result says that the write is applied.
@@ -61,7 +62,7 @@ pub struct SessionRow {
     pub queue: QueueLabel,
     /// The format of the state.
     pub format: StateFormat,
-    /// The lease. None while no run holds the session, which may be active if a takeover was given back.
+    /// The lease. None while no run holds the session. An active session has none if a takeover was given back.
     pub lease: Option<Lease>,
     /// The run id of the newest claim.
     pub last_claim: Option<RunId>,
@@ -73,35 +74,36 @@ pub struct SessionRow {
     pub run_open: bool,
     /// The instant at which the session wants a worker; none if it wants none.
     pub alarm: Option<Timestamp>,
-    /// The number of takeovers of an ended lease since the last commit of any kind.
+    /// The number of takeovers since the last commit of any kind.
     pub attempts: u32,
     /// The waiting interrupt, if there is one.
     pub interrupt: Option<Interrupt>,
     /// The run to which the waiting interrupt was handed, if any.
     pub interrupt_handed_to: Option<Epoch>,
-    /// The newest interrupt that no longer waits. A repeated request for it changes nothing.
+    /// The id of the newest interrupt that no longer waits. A repeated request for it changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_interrupt: Option<InterruptId>,
     /// The stream whose deltas are kept, or were kept last.
     pub stream: Stream,
-    /// The newest message.
+    /// The place of the newest message; 0 if there is none.
     pub last_message: MessageSeq,
-    /// The newest event.
+    /// The place of the newest event; 0 if there is none.
     pub last_event: EventSeq,
-    /// The newest inbox item.
+    /// The place of the newest inbox item; 0 if there is none.
     pub last_item: InboxSeq,
     /// The number of inbox items that are not consumed.
     pub unread: u64,
-    /// The newest item that a run has declared read. Only later items count towards waking.
+    /// The place of the newest item that a run has declared read; 0 if there is none. Only later items count towards
+    /// waking.
     pub inbox_seen: InboxSeq,
-    /// The items after `inbox_seen` that can wake the session.
+    /// A summary of the items after `inbox_seen` that can wake the session.
     pub unseen: Unseen,
     /// The number of unseen counted items that wake the session while it is suspended. If 0, counted items do
     /// not wake it.
     pub wake_on: u32,
     /// The instant at which the session was created.
     pub created_at: Timestamp,
-    /// The instant at which this row last changed.
+    /// The instant at which this row last changed, apart from `stream` and `interrupt_handed_to`.
     pub updated_at: Timestamp,
 }
 
@@ -161,7 +163,7 @@ impl SessionRow {
         }
     }
 
-    /// The fence of the newest run.
+    /// Returns the fence of the newest run.
     pub fn fence(&self) -> Fence {
         Fence { key: self.key.clone(), incarnation: self.incarnation, epoch: self.epoch }
     }
@@ -175,8 +177,8 @@ impl SessionRow {
             && self.lease.is_some()
     }
 
-    /// Returns whether `commit` was applied, for a fence that may no longer write. The row remembers only the
-    /// newest commit of the session.
+    /// Decides whether `commit` was applied, for a fence that may no longer write. The row holds only the newest
+    /// commit of the session, so the answer may be unknown.
     pub fn was_applied(&self, fence: &Fence, commit: &Commit) -> Applied {
         if self.incarnation != fence.incarnation {
             return Applied::Unknown;
@@ -186,13 +188,13 @@ impl SessionRow {
             Ordering::Less => Applied::No,
             Ordering::Greater => Applied::Unknown,
             Ordering::Equal if last.operation == commit.operation => Applied::Yes,
-            // It expects the version that the newest commit made, or a later one, so it is a later commit.
+            // The commit expects the version that the newest commit made, or a later one, so it is a later commit.
             Ordering::Equal if commit.expected_version >= Some(last.receipt.version) => Applied::No,
             Ordering::Equal => Applied::Unknown,
         }
     }
 
-    /// The receipt as of `now`.
+    /// Returns the receipt as of `now`.
     pub fn receipt(&self, now: Timestamp) -> Receipt {
         Receipt {
             version: self.version,

@@ -20,8 +20,8 @@ pub struct Claimed {
 }
 
 impl SessionRow {
-    /// Checks if a claim with this run id is a repeat. Returns none if it is not. For a repeat, returns true
-    /// if its lease still runs.
+    /// Checks whether a claim with this run id repeats the newest claim. Returns none if it does not. If it does,
+    /// returns true if the lease of that claim still runs.
     pub fn repeated_claim(&self, run: &RunId, now: Timestamp) -> Option<bool> {
         if self.last_claim.as_ref() != Some(run) {
             return None;
@@ -115,7 +115,7 @@ impl SessionRow {
         Some(self.receipt(now))
     }
 
-    /// If less than half of the lease's granted length is left, extends the lease to that length from `now`.
+    /// Extends the lease to its granted length from `now`, if less than half of that length is left.
     pub(super) fn keep_lease(&mut self, now: Timestamp) {
         if let Some(held) = &mut self.lease {
             let granted = Duration::from_millis(held.granted_ms);
@@ -126,7 +126,7 @@ impl SessionRow {
         }
     }
 
-    /// Decides a compare-and-set of the status. The store must accept the items of `cas` before.
+    /// Decides a compare-and-set of the status. The store must accept the items of `cas` first.
     pub fn compare_and_set(&mut self, cas: &StatusCas, now: Timestamp) -> CasOutcome {
         if cas.incarnation.is_some_and(|named| named != self.incarnation) {
             return CasOutcome::NotFound;

@@ -17,7 +17,7 @@ pub struct PageRoom {
 }
 
 impl PageRoom {
-    /// An empty page of at most `rows` rows and [`PAGE_BYTES_MAX`] bytes.
+    /// Returns the room of an empty page: `rows` rows and [`PAGE_BYTES_MAX`] bytes.
     pub fn new(rows: usize) -> Self {
         Self { rows, bytes: PAGE_BYTES_MAX, empty: true }
     }
@@ -36,7 +36,7 @@ impl PageRoom {
         fits
     }
 
-    /// The number of rows that still fit, apart from their payloads.
+    /// Returns the number of rows that still fit if their payloads do.
     pub fn rows(&self) -> usize {
         self.rows
     }

@@ -5,10 +5,10 @@ use crate::ids::OperationId;
 use crate::time::Timestamp;
 use crate::{DeleteMode, DeleteOutcome, Deletion, SessionStatus, Tombstone};
 
-/// Returns true if the outcome of a creation or fork by `operation` is that its session was deleted. `there`
-/// is the present session of the key, if there is one. `named` says whether a tombstone of the key
-/// [names](super::super::Tombstone::names) the operation or its incarnation. If this returns false, the
-/// creation or fork continues, with the present session or by making one.
+/// Returns true if the outcome of a creation or fork by `operation` is that its session was deleted. `there` is the
+/// present session of the key, if there is one. `named` says whether a tombstone of the key
+/// [names](super::super::Tombstone::names) the operation or the new incarnation. If this returns false, the creation
+/// or fork continues, with the present session or by making one.
 pub fn was_deleted(operation: &OperationId, there: Option<&SessionRow>, named: bool) -> bool {
     named && there.is_none_or(|row| row.created_by != *operation)
 }

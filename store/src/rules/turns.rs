@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::ids::{SessionKey, TenantId};
 use crate::time::Timestamp;
 
-/// Chooses at most `limit` of the sessions in `due`, each given with its alarm. `after` is the tenant that
-/// had the last turn before. Also returns the tenant that has the last turn now.
+/// Chooses at most `limit` of the sessions in `due`, each given with its alarm. `after` is the tenant that had the
+/// last turn before. Also returns the tenant that has the last turn now, which is `after` if no tenant takes a turn.
 ///
 /// If at most `limit` sessions are due, chooses all of them, soonest alarm first, ties by key. Otherwise
 /// chooses the soonest session of each tenant in turn, and then the soonest of the remaining sessions.

@@ -78,13 +78,13 @@ impl CommitRun<'_> {
         })
     }
 
-    /// The calls whose staged results the decision needs.
+    /// Returns the keys of the staged results that the decision needs.
     fn calls(&self) -> Vec<RowKey> {
         self.promoted().chain(self.commit.stage.iter().map(|result| &result.call)).map(Row::staged).collect()
     }
 
-    /// Returns the refusal. If it is not known whether the ids of the calls to open were used before, reads
-    /// that first, because such an id may lead to another refusal.
+    /// Answers with the refusal. If it is not known whether the ids of the calls to open were used before, asks for
+    /// those rows first, because a used id may lead to another refusal.
     fn refuse(&self, facts: &Facts, refused: CommitOutcome) -> Decision<CommitOutcome> {
         let opened: Vec<_> = self.commit.open.iter().map(|new| Row::opened(&new.id)).collect();
         if opened.iter().all(|key| facts.knows(key)) {
@@ -99,7 +99,7 @@ impl CommitRun<'_> {
         self.commit.close.iter().map(Row::pending).collect()
     }
 
-    /// Returns the facts for the rules, or the rows that must be read first.
+    /// Returns the facts for the rules, or the wants for rows that must be read first.
     fn facts(&self, facts: &Facts, row: &SessionRow) -> Result<CommitFacts, Vec<Want>> {
         let commit = self.commit;
         let (calls, closed) = (self.calls(), self.closed());

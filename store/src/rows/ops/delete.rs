@@ -30,7 +30,7 @@ impl Ask for Delete {
     }
 }
 
-/// The rows that a deletion must read: the pending calls. Their index entries must be removed one by one.
+/// Returns the rows that a deletion must read: the pending calls, because their index entries are removed one by one.
 pub(in super::super) fn wants() -> Vec<Want> {
     vec![Want::all(Kind::Pending).light()]
 }

@@ -46,7 +46,7 @@ pub(super) enum Accepted {
     Needs(Vec<Want>),
 }
 
-/// The rows that are needed to accept items: the pending calls that they answer, and the rows of their keys.
+/// Returns the rows that are needed to accept items: the pending calls that they answer, and the rows of their keys.
 pub(super) fn wants<'a>(items: impl IntoIterator<Item = &'a InboxItem> + Clone) -> Vec<Want> {
     let keys: Vec<RowKey> = items.clone().into_iter().map(|item| Row::item_key(&item.key)).collect();
     let answered: Vec<RowKey> = items.into_iter().filter_map(answers).collect();

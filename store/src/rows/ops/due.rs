@@ -6,7 +6,7 @@ use super::claim::begin_run;
 use crate::ids::RunId;
 use crate::{Claim, ClaimDue};
 
-/// Claims a session that was found due, for `run`. Returns none if the session is no longer due.
+/// Decides the claim of a session that was found due, for `run`. Returns none if the session is no longer due.
 pub(in super::super) fn claim(facts: &Facts, run: &RunId, want: &ClaimDue) -> Option<Decision<Claim>> {
     let row = facts.row()?;
     if !row.is_due(&want.queues, want.newest_format, want.tenant.as_ref(), facts.now) {

@@ -63,8 +63,8 @@ pub(in super::super) fn is_asked(call: &PendingCall, query: &PendingQuery) -> bo
         && query.kind.as_ref().is_none_or(|kind| *kind == call.kind)
 }
 
-/// Returns the page of `rows`, each given with its place. If all rows fit but the read reached its limit of
-/// bytes, `goes_on` says whether there may be more rows after the last one.
+/// Returns the page of `rows`, each given with its place. If all rows fit but the read reached its limit of bytes,
+/// `goes_on` tells for the last row whether more rows may follow it.
 pub(in super::super) fn page<T>(
     request: &PageRequest,
     query: Digest,

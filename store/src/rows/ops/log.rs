@@ -10,7 +10,7 @@ use crate::{
     StoredDelta, StoredEvent, StoredItem, StoredMessage,
 };
 
-/// The rows to read for ranges of messages.
+/// Returns the rows to read for ranges of messages.
 pub(in super::super) fn message_wants(ranges: &[MessageRange]) -> Vec<Want> {
     let range = |range: &MessageRange| {
         Want::numbers(Kind::Message, range.from.0, range.to.0).at_most(usize::MAX, PAGE_BYTES_MAX)
@@ -41,7 +41,7 @@ pub(in super::super) fn message_page(ranges: &[MessageRange], found: Found) -> M
     MessagePage::whole(read)
 }
 
-/// The rows to read for a page of the inbox.
+/// Returns the rows to read for a page of the inbox.
 pub(in super::super) fn inbox_wants(after: InboxSeq, limit: u32) -> Vec<Want> {
     let rows = limit as usize + 1;
     vec![Want::numbers(Kind::Item, after.0.saturating_add(1), u64::MAX).at_most(rows, PAGE_BYTES_MAX)]
@@ -64,7 +64,7 @@ pub(in super::super) fn inbox_page(found: Found, after: InboxSeq, limit: u32) ->
     InboxPage::new(shown, more)
 }
 
-/// The rows to read for a page of events, for a reader that has read the deltas up to `delta`.
+/// Returns the rows to read for a page of events, for a reader that has read the deltas up to `delta`.
 pub(in super::super) fn event_wants(after: EventSeq, delta: u64, limit: u32) -> Vec<Want> {
     let rows = limit as usize;
     let from = after.0.saturating_add(1);
@@ -125,7 +125,7 @@ pub(in super::super) fn checkpoints(rows: Vec<Row>) -> Vec<(Vec<u8>, Checkpoint)
     rows.into_iter().filter_map(checkpoint).collect()
 }
 
-/// The checkpoint `id`, if it was read.
+/// Returns the checkpoint `id`, if it was read.
 pub(in super::super) fn checkpoint(facts: &Facts, id: CheckpointId) -> Option<Checkpoint> {
     picked!(facts.get(&Row::checkpoint(id)), Some(Row::Checkpoint(checkpoint)) => checkpoint.clone())
 }

@@ -1,4 +1,4 @@
-//! The operations on one session. For each method of the contract, they say which rows it reads and writes.
+//! The operations on one session: the rows that each method of the contract reads, and the writes that it makes.
 
 pub(super) mod claim;
 pub(super) mod commit;

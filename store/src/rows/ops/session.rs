@@ -1,4 +1,4 @@
-//! The values that are built from a session's row and the rows that belong to it.
+//! Builds sessions and claims from the known rows of a session.
 
 use super::super::facts::Facts;
 use super::super::read::Want;
@@ -10,13 +10,13 @@ use crate::{
     StoreError, StoreErrorKind, StoredItem,
 };
 
-/// The rows that a reader of a session needs.
+/// Returns the rows that a reader of a session needs.
 pub(in super::super) fn shown() -> Vec<Want> {
     let kinds = [Kind::Labels, Kind::Definition, Kind::State, Kind::Staged, Kind::Start];
     kinds.into_iter().map(Want::all).collect()
 }
 
-/// The rows that a claim returns or decides on.
+/// Returns the rows that a claim returns or decides on.
 pub(in super::super) fn surroundings() -> Vec<Want> {
     let mut wants = shown();
     wants.push(Want::all(Kind::Pending));
@@ -41,13 +41,13 @@ impl Facts {
         picked!(self.get(&RowKey::one(Kind::State)), Some(Row::State(payload)) => payload.clone())
     }
 
-    /// The known staged results, in the order of their calls.
+    /// Returns the known staged results, in the order of their calls.
     pub(super) fn staged(&self) -> Vec<StagedResult> {
         let staged = self.of(Kind::Staged);
         staged.filter_map(|row| picked!(row, Row::Staged(result) => result.clone())).collect()
     }
 
-    /// The known open pending calls, in the order in which they were opened.
+    /// Returns the known open pending calls, in the order in which they were opened.
     fn pending(&self) -> Vec<PendingCall> {
         let pending = self.of(Kind::Pending);
         let pending = pending.filter_map(|row| picked!(row, Row::Pending { order, call } => (*order, call)));
@@ -56,7 +56,7 @@ impl Facts {
         pending.into_iter().map(|(_, call)| call.clone()).collect()
     }
 
-    /// The record of a run, if it is known.
+    /// Returns the record of a run, if it is known.
     pub(super) fn run(&self, epoch: crate::ids::Epoch) -> Option<RunRecord> {
         picked!(self.get(&Row::run(epoch)), Some(Row::Run(run)) => run.clone())
     }

@@ -27,7 +27,7 @@ fn opened(name: &str) -> NewPending {
     }
 }
 
-/// A session held by its first run, with ten items, of which the run has read five.
+/// Returns a session held by its first run, with ten items, of which the run has read five.
 fn held() -> SessionRow {
     SessionRow { last_item: InboxSeq(10), unread: 10, inbox_seen: InboxSeq(5), ..claimed(row(), at(0)) }
 }

@@ -12,8 +12,8 @@ fn answer(settles: bool, incarnation: Option<Incarnation>) -> InboxItem {
     item(ItemKind::Answer { pending: PendingId::new("p").unwrap(), settles }, incarnation)
 }
 
-/// Checks an answer to a pending call with these facts: the number of answers that the call has then and the
-/// wake, or the refusal.
+/// Checks the result of an answer to a pending call with these facts: either the number of answers that the call has
+/// then and the wake of the item, or the refusal.
 fn check_answer(facts: Option<PendingFacts>, settles: bool, expect: Result<(u32, Wake), Delivery>) {
     let before = SessionRow { status: SessionStatus::Suspended, wake_on: 1, ..row() };
     let mut row = before.clone();
@@ -122,7 +122,8 @@ fn what_is_accepted_gets_the_next_place_and_is_counted() {
 #[test]
 fn what_wakes_a_session_depends_on_its_status() {
     use SessionStatus::{Aborted, Active, Failed, Idle, Interrupted, Suspended};
-    // Takes the alarm before, and the alarm after an item with each wake arrives at 5. `wake_on` is 0.
+    // Takes the alarm before the item, and the expected alarm for each wake of an item that arrives at 5. `wake_on`
+    // is 0.
     let check = |status, alarm: Option<i64>, expect: [Option<i64>; 3]| {
         let rings = [Wake::Now, Wake::Count, Wake::Quiet].map(|wake| {
             let mut row = SessionRow { status, alarm: alarm.map(at), ..row() };

@@ -14,7 +14,7 @@ fn batch(stream: u32, first: u64, deltas: usize) -> DeltaBatch {
     DeltaBatch { stream, first, deltas: vec![Payload::new("d"); deltas] }
 }
 
-/// A session held by its first run. The second stream of that run has three deltas.
+/// Returns a session held by its first run. The second stream of that run has three deltas.
 fn streaming() -> SessionRow {
     SessionRow { stream: Stream { id: id(1, 2), last: 3, open: true }, ..claimed(row(), at(0)) }
 }
@@ -72,11 +72,11 @@ fn deltas_are_shown_at_the_end_of_the_log_after_the_place_in_their_own_stream() 
     assert_eq!(shown(&over, None, 7), None);
 }
 
-/// The place of a reader: the last event, and the stream and last delta, that it has read.
+/// The place of a reader: the last event that it has read, and the last delta with its stream.
 type Place = (u64, Option<(StreamId, u64)>);
 
-/// Checks the page for a reader at `after` and `within`: the next place, whether the page shows a stream, and
-/// whether there is more.
+/// Checks the page for a reader at `after` and `within`: the next place, whether the page shows a stream, and whether
+/// there are more rows.
 fn check_page(
     (after, within): Place,
     events: std::ops::RangeInclusive<u64>,

@@ -75,7 +75,7 @@ fn fork([definition, state, message, event]: [usize; 4]) -> NewFork {
     }
 }
 
-/// A commit with payloads of these sizes, in bytes, in its six places for payloads.
+/// Returns a commit with payloads of these sizes, in bytes, in its six places for payloads.
 fn full([message, state, stage, event, open, run]: [usize; 6]) -> Commit {
     Commit {
         messages: vec![NewMessage::Inline(of(message)), NewMessage::Promote(CallId::new("a").unwrap())],
@@ -203,7 +203,8 @@ fn labels_have_a_number_and_texts_a_length() {
     assert_eq!(ask([(text(1), text(257))].into_iter().collect()), Some(StoreErrorKind::TooLarge));
 }
 
-/// Refuses kinds named `Other` that are known, because two spellings of one kind would compare as different.
+/// A kind `Other` with the name of a known kind is refused, because two spellings of one kind would compare as
+/// different.
 #[test]
 fn a_kind_that_is_known_is_not_named_as_another() {
     let small = small();
