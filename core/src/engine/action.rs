@@ -8,7 +8,7 @@ use crate::store::{Commit, MessageRange, Staging};
 use crate::time::Timestamp;
 use crate::words::children::{ChildPlan, Children, ReplyTo, Unanswered};
 use crate::words::custom::CustomState;
-use crate::words::ending::Ending;
+use crate::words::ending::{CancelReason, Ending};
 use crate::words::gate::GateQuestion;
 use crate::words::hook::StepEnded;
 use crate::words::ids::{CallId, InboxSeq, MessageSeq, PendingId, StepNumber, ToolName, TurnNumber};

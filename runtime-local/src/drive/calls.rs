@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover_core::delta::Delta;
+use holdover_core::ending::CancelReason;
 use holdover_core::engine::{CallOut, Drain, Reply};
 use holdover_core::hook::ToolEnded;
 use holdover_core::ids::{CallId, SessionKey};
@@ -18,7 +18,8 @@ use super::Driver;
 use super::deltas::Written;
 use super::done::Done;
 use super::early::Brought;
-use super::phases::Sending;
+use super::line::{Line, Stop};
+use super::phases::{ASK_STOPPED, Sending};
 use super::running::{Places, Running};
 use crate::arguments::parse_arguments;
 use crate::hooks::Hooks;
@@ -28,7 +29,7 @@ pub(super) const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 /// The calls that are in flight, and those that wait for the lease.
 #[derive(Default)]
 pub(super) struct Calls {
-    out: HashMap<CallId, watch::Sender<Option<Instant>>>,
+    out: HashMap<CallId, Line>,
     held: Vec<CallOut>,
     /// The stream in which the calls are shown.
     stream: u32,
@@ -52,7 +53,7 @@ impl Calls {
 
     /// Forgets a call that was not sent after all. Returns true if it was told to stop meanwhile.
     fn unsent(&mut self, call: &CallId) -> bool {
-        self.out.remove(call).is_some_and(|stop| stop.borrow().is_some())
+        self.out.remove(call).is_some_and(|line| line.is_stopped())
     }
 }
 
@@ -116,14 +117,14 @@ impl Driver {
 
     fn send_call(&mut self, call: CallOut) {
         if let Some(begun) = self.early.take(&call) {
-            let stop = begun.stop.clone();
-            return self.let_out(call, stop, begun.brought());
+            let (line, brings) = begun.out();
+            return self.let_out(call, line, brings);
         }
-        let (stop, stopping) = watch::channel(None);
-        match self.sending(&call, stopping) {
+        let line = Line::new();
+        match self.sending(&call, &line) {
             Ok(sending) => {
                 let put_away = self.early.are_put_away();
-                self.let_out(call, stop, sending.timed_after(put_away));
+                self.let_out(call, line, sending.timed_after(put_away));
             }
             // A second attempt would fail in the same way.
             Err(detail) => self.failed(call.id, format!("not run: {detail}")),
@@ -134,32 +135,32 @@ impl Driver {
     pub(super) fn sending(
         &self,
         call: &CallOut,
-        stop: watch::Receiver<Option<Instant>>,
+        line: &Line,
     ) -> Result<Sending, String> {
         let sent = Instant::now();
         let equipped = self.agent.as_ref().and_then(|agent| agent.tool(&call.tool));
         let equipped = &equipped.ok_or_else(|| format!("there is no tool {}", call.tool))?.tool;
         let tool = self.child_tool(call.tool.as_str(), equipped).unwrap_or_else(|| Arc::clone(equipped));
-        let request = self.request(call)?;
+        let request = self.request(call, line)?;
         let (lease, closed) = (self.lease.clone(), self.calls.closed.clone());
-        Ok(Sending { tool, call: request, lease, closed, sent, stop })
+        Ok(Sending { tool, call: request, lease, closed, sent, stop: line.stops() })
     }
 
     /// Counts the call as out, and sends its result back once hooks have seen it.
     fn let_out(
         &mut self,
         call: CallOut,
-        stop: watch::Sender<Option<Instant>>,
+        line: Line,
         brings: impl Future<Output = Brought> + Send + 'static,
     ) {
         let id = call.id.clone();
         let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
-        let stopping = stop.subscribe();
-        self.calls.out.insert(id.clone(), stop);
+        let (stops, running) = (line.stops(), self.running(&call, &line));
+        self.calls.out.insert(id.clone(), line);
         if let Some(observer) = self.observer() {
             observer.on_call_sent(&self.fence.key, &id, &call.tool);
         }
-        let (session, running) = (self.fence.key.clone(), self.running(&call));
+        let session = self.fence.key.clone();
         self.send(async move {
             let brought = match running {
                 Some(running) => running.while_out(brings).await,
@@ -167,14 +168,14 @@ impl Driver {
             };
             let Some((result, out)) = brought else { return Done::CallHeld(call) };
             let back = Instant::now();
-            let result = looked_at(&hooks, session, call, result, stopping).await;
+            let result = looked_at(&hooks, session, call, result, stops).await;
             Done::CallEnded { call: id, result, took: out.saturating_add(back.elapsed()) }
         });
     }
 
-    /// Returns the writer of the delta that shows a call in flight, or `None` if no deltas are written.
-    fn running(&self, call: &CallOut) -> Option<Running> {
-        let after = self.cx.host.options().delta_interval?;
+    /// Returns the writer of the deltas that show a call in flight, or `None` if no deltas are written.
+    fn running(&self, call: &CallOut, line: &Line) -> Option<Running> {
+        let every = self.cx.host.options().delta_interval?;
         let message = self.steps.machine().state.batch().map(|batch| batch.message).unwrap_or_default();
         let of_its_own = self.calls.stream != self.calls.answer;
         let asked = of_its_own.then(|| Written::new(message, self.written.subscribe()));
@@ -184,12 +185,14 @@ impl Driver {
             stream: self.calls.stream,
             places: self.calls.places.clone(),
             asked,
-            delta: Delta::CallRunning { call: call.id.clone(), tool: call.tool.clone() },
-            after,
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            reports: line.reports(),
+            every,
         })
     }
 
-    fn request(&self, call: &CallOut) -> Result<ToolCall, String> {
+    fn request(&self, call: &CallOut, line: &Line) -> Result<ToolCall, String> {
         Ok(ToolCall {
             session: self.fence.key.clone(),
             id: call.id.clone(),
@@ -197,6 +200,7 @@ impl Driver {
             arguments: parse_arguments(&call.arguments)?,
             timeout: call.timeout_ms.map(Duration::from_millis),
             state: call.state.clone(),
+            handle: line.handle(),
         })
     }
 
@@ -214,14 +218,14 @@ impl Driver {
     }
 
     /// Stops calls. If a call returns before it is stopped, its result counts.
-    pub(super) fn stop_calls(&mut self, calls: &[CallId], until: Timestamp) {
-        let until = self.clock.instant(until);
+    pub(super) fn stop_calls(&mut self, calls: &[CallId], reason: CancelReason, until: Timestamp) {
+        let stop = Stop::by(self.clock.instant(until), ASK_STOPPED, reason);
         for call in calls {
             if let Some(at) = self.calls.held.iter().position(|held| held.id == *call) {
                 self.calls.held.remove(at);
                 self.not_run(call.clone(), String::from(STOPPED_UNSENT));
-            } else if let Some(stop) = self.calls.out.get(call) {
-                stop.send_replace(Some(until));
+            } else if let Some(line) = self.calls.out.get(call) {
+                line.stop(stop);
             }
         }
     }
@@ -234,7 +238,7 @@ async fn looked_at(
     session: SessionKey,
     call: CallOut,
     result: Result<ToolReturn, ToolError>,
-    mut stop: watch::Receiver<Option<Instant>>,
+    mut stop: watch::Receiver<Option<Stop>>,
 ) -> Result<ToolReturn, ToolError> {
     if !hooks.look_at_results_of(&call.tool) {
         return result;
@@ -246,7 +250,7 @@ async fn looked_at(
     let ended = ToolEnded { session, call: id, tool: tool.clone(), arguments, result: told };
     let stopped = async move {
         match stop.wait_for(Option::is_some).await.map(|stopped| *stopped) {
-            Ok(Some(until)) => sleep_until(until).await,
+            Ok(Some(stop)) => sleep_until(stop.given_up).await,
             Ok(None) | Err(_) => std::future::pending().await,
         }
     };
@@ -266,11 +270,11 @@ mod tests {
         let id = CallId::new("call").unwrap();
         let mut calls = Calls::default();
         for stopped in [false, true] {
-            let (stop, _stopping) = watch::channel(None);
+            let line = Line::new();
             if stopped {
-                stop.send_replace(Some(Instant::now()));
+                line.stop(Stop::at_once(Instant::now()));
             }
-            calls.out.insert(id.clone(), stop);
+            calls.out.insert(id.clone(), line);
             assert_eq!(calls.unsent(&id), stopped);
             assert!(!calls.over(&id));
         }

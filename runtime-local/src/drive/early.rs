@@ -15,6 +15,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::Driver;
+use super::line::{Line, Stop};
 
 /// The result of a call, and how long it was in flight. `None` means that the call did not act, because the lease had
 /// ended or no call is sent any more.
@@ -35,14 +36,15 @@ pub(super) struct Early {
 pub(super) struct Begun {
     number: u64,
     call: CallOut,
-    pub(super) stop: watch::Sender<Option<Instant>>,
+    line: Line,
     brings: oneshot::Receiver<Brought>,
 }
 
 impl Begun {
-    /// Waits for the result of the call.
-    pub(super) async fn brought(self) -> Brought {
-        self.brings.await.unwrap_or_default()
+    /// Returns the line to the call, and a future that waits for its result.
+    pub(super) fn out(self) -> (Line, impl Future<Output = Brought>) {
+        let Self { line, brings, .. } = self;
+        (line, async move { brings.await.unwrap_or_default() })
     }
 }
 
@@ -61,7 +63,7 @@ impl Early {
     fn begin(
         &mut self,
         call: CallOut,
-        stop: watch::Sender<Option<Instant>>,
+        line: Line,
         brings: impl Future<Output = Brought> + Send + 'static,
     ) {
         let (tells, told) = oneshot::channel();
@@ -75,7 +77,7 @@ impl Early {
         self.left.send_modify(|left| {
             left.insert(number, false);
         });
-        self.begun.insert(call.id.clone(), Begun { number, call, stop, brings: told });
+        self.begun.insert(call.id.clone(), Begun { number, call, line, brings: told });
     }
 
     /// Returns the early call if it was begun exactly as `call` says. An early call with the same id but other data
@@ -98,7 +100,7 @@ impl Early {
     }
 
     fn stop(&self, begun: &Begun, until: Instant) {
-        begun.stop.send_replace(Some(until));
+        begun.line.stop(Stop::at_once(until));
         self.left.send_modify(|left| {
             if let Some(dropped) = left.get_mut(&begun.number) {
                 *dropped = true;
@@ -141,7 +143,7 @@ impl Early {
     /// Stops the calls that are left, and waits until they are finished.
     pub(super) async fn end(&mut self, until: Instant) {
         for (_, begun) in self.begun.drain() {
-            begun.stop.send_replace(Some(until));
+            begun.line.stop(Stop::at_once(until));
         }
         while self.is_any_out() {
             self.go_on().await;
@@ -153,11 +155,11 @@ impl Driver {
     /// Begins a call early. If the call cannot be sent, it is not begun, and the error comes when the answer asks
     /// for it.
     pub(super) fn run_early(&mut self, call: CallOut) {
-        let (stop, stopping) = watch::channel(None);
-        if let Ok(sending) = self.sending(&call, stopping) {
+        let line = Line::new();
+        if let Ok(sending) = self.sending(&call, &line) {
             tracing::debug!(run = %self.fence, call = %call.id, tool = %call.tool, "begins before the answer is whole");
             let put_away = self.early.are_put_away();
-            self.early.begin(call, stop, sending.timed_after(put_away));
+            self.early.begin(call, line, sending.timed_after(put_away));
         }
     }
 

@@ -9,6 +9,7 @@ mod deltas;
 mod done;
 mod early;
 mod leaving;
+mod line;
 mod model;
 mod panicked;
 mod perform;

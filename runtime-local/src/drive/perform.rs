@@ -42,7 +42,7 @@ impl Driver {
             Action::DropEarly { calls, until } => self.drop_early(&calls, until),
             Action::RunHooks { id, step } => self.run_hooks(id, *step),
             Action::RunCalls { calls, stream } => self.run_calls(calls, stream),
-            Action::StopCalls { calls, until } => self.stop_calls(&calls, until),
+            Action::StopCalls { calls, reason, until } => self.stop_calls(&calls, reason, until),
             Action::StageResult { id, staging } => self.stage(id, staging),
             Action::Commit { id, commit } => self.commit(id, commit),
             Action::Sleep { id, until } => self.sleep(id, until),

@@ -1,22 +1,24 @@
 //! One call in three phases: it is prepared, performed, and cleaned up. The first two phases run in one task, and
 //! each begins only while the lease runs. The third runs in another task. A call is stopped by dropping its future.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use holdover_core::tool::{CLEANUP_MAX, Stopped, Tool, ToolCall, ToolError, ToolReturn};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::STOPPED_UNSENT;
 use super::early::Brought;
+use super::line::Stop;
 use crate::clock::{Lease, far};
 use crate::guard::guarded;
 
 /// The time that a tool has to say whether a call that took too long has acted.
-const ASK_STOPPED: Duration = Duration::from_secs(2);
+pub(super) const ASK_STOPPED: Duration = Duration::from_secs(2);
 
 /// A call that is being sent.
 pub(super) struct Sending {
@@ -26,8 +28,8 @@ pub(super) struct Sending {
     /// Cancelled once no call is sent any more.
     pub(super) closed: CancellationToken,
     pub(super) sent: Instant,
-    /// Set when the call is told to stop: the instant until which the run waits for it.
-    pub(super) stop: watch::Receiver<Option<Instant>>,
+    /// Set when the call is asked to stop.
+    pub(super) stop: watch::Receiver<Option<Stop>>,
 }
 
 /// The progress of a call. It is kept outside of the call's task, which may panic or hang.
@@ -42,13 +44,17 @@ impl Phase {
         self.0.store(phase, Ordering::Release);
     }
 
+    fn is_acting(&self) -> bool {
+        self.0.load(Ordering::Acquire) >= Self::ACTING
+    }
+
     fn is_begun(&self) -> bool {
         self.0.load(Ordering::Acquire) >= Self::PREPARING
     }
 
     /// Returns the error for a call that ended without an answer in this phase.
     fn lost(&self, why: String) -> ToolError {
-        if self.0.load(Ordering::Acquire) >= Self::ACTING {
+        if self.is_acting() {
             ToolError::Lost(why)
         } else {
             ToolError::NotRun(why)
@@ -100,7 +106,7 @@ impl Sending {
                 }
                 Ok(()) = told.changed() => {
                     if let Some(stop) = *told.borrow_and_update() {
-                        bound = bound.min(stop);
+                        bound = bound.min(stop.given_up);
                     }
                 }
             }
@@ -133,26 +139,37 @@ impl Sending {
             reached.begin(Phase::ACTING);
             Some(tool.call(call).await)
         };
-        let (why, ask_until) = tokio::select! {
-            biased;
-            result = acting => return result,
-            Ok(stopped) = self.stop.wait_for(Option::is_some) => {
-                (String::from("it was stopped"), stopped.unwrap_or(until))
-            }
-            () = sleep_until(until) => {
-                let within = self.call.timeout.unwrap_or(Duration::MAX).as_millis();
-                (format!("no answer within {within} ms"), Instant::now() + ASK_STOPPED)
+        let why = {
+            let mut acting = pin!(acting);
+            let stopped = tokio::select! {
+                biased;
+                result = &mut acting => return result,
+                Ok(stopped) = self.stop.wait_for(Option::is_some) => *stopped,
+                () = sleep_until(until) => None,
+            };
+            match stopped {
+                // What only prepares is not waited for.
+                Some(stop) if phase.is_acting() => tokio::select! {
+                    biased;
+                    result = acting => return result,
+                    () = sleep_until(stop.grace_ends.min(until)) => String::from("it was stopped"),
+                },
+                Some(_) => String::from("it was stopped"),
+                None => {
+                    let within = self.call.timeout.unwrap_or(Duration::MAX).as_millis();
+                    format!("no answer within {within} ms")
+                }
             }
         };
         // The future of the call was dropped before this line.
         Some(Err(match phase.lost(why) {
-            ToolError::Lost(why) => self.ask_stopped(ask_until, why).await,
+            ToolError::Lost(why) => self.ask_stopped(why).await,
             known @ (ToolError::Failed(_) | ToolError::NotRun(_) | ToolError::Transient { .. }) => known,
         }))
     }
 
-    async fn ask_stopped(&self, until: Instant, why: String) -> ToolError {
-        match timeout_at(until, self.tool.stopped(&self.call.id)).await {
+    async fn ask_stopped(&self, why: String) -> ToolError {
+        match timeout(ASK_STOPPED, self.tool.stopped(&self.call.id)).await {
             Ok(Stopped::DidNotAct) => ToolError::NotRun(why),
             Ok(Stopped::Unknown) => ToolError::Lost(why),
             Err(_) => {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::delta::Delta;
-use holdover_core::ids::Fence;
+use holdover_core::ids::{CallId, Fence, ToolName};
 use holdover_core::payload::Payload;
 use holdover_core::store::{DeltaBatch, DeltaOutcome, StateStore};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::deltas::Written;
+use super::line::Reports;
 use crate::clock::far;
 
 /// A place that no stream reaches. A write there is refused, and the store's answer names the next place.
@@ -21,8 +22,8 @@ const UNKNOWN: u64 = 1 << 40;
 #[derive(Debug, Default, Clone)]
 pub(super) struct Places(Arc<Mutex<(u32, u64)>>);
 
-/// The writer of the delta that shows readers a running call. It writes once the call has been out for the time
-/// `after`. If the write fails, only this delta is lost.
+/// The writer of the deltas that show readers a running call: once the call has been out for the time `every`, and then
+/// its progress, at most once in this time. If a write fails, only this delta is lost.
 pub(super) struct Running {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) fence: Fence,
@@ -31,8 +32,10 @@ pub(super) struct Running {
     /// Calls in a stream of their own are shown only once the store has the message that asks for them, because
     /// that message ends the previous stream.
     pub(super) asked: Option<Written>,
-    pub(super) delta: Delta,
-    pub(super) after: Duration,
+    pub(super) call: CallId,
+    pub(super) tool: ToolName,
+    pub(super) reports: Reports,
+    pub(super) every: Duration,
 }
 
 impl Running {
@@ -47,11 +50,21 @@ impl Running {
     }
 
     async fn tell(mut self) {
-        sleep_until(far(Instant::now(), self.after)).await;
+        sleep_until(far(Instant::now(), self.every)).await;
         if let Some(asked) = &mut self.asked {
             asked.wait().await;
         }
-        let Ok(payload) = Payload::json(&self.delta) else { return };
+        let mut delta = Delta::CallRunning { call: self.call.clone(), tool: self.tool.clone() };
+        while self.show(&delta).await {
+            let progress = self.reports.take().await;
+            delta = Delta::CallProgress { call: self.call.clone(), tool: self.tool.clone(), progress };
+            sleep(self.every).await;
+        }
+    }
+
+    /// Writes a delta. Returns false if the stream takes no more.
+    async fn show(&self, delta: &Delta) -> bool {
+        let Ok(payload) = Payload::json(delta) else { return false };
         let mut places = self.places.0.lock().await;
         if places.0 != self.stream {
             *places = (self.stream, UNKNOWN);
@@ -64,18 +77,19 @@ impl Running {
             match self.store.append_deltas(&self.fence, batch).await {
                 Ok(DeltaOutcome::Appended(_)) => {
                     places.1 = first + 1;
-                    return;
+                    return true;
                 }
                 Ok(DeltaOutcome::Gap { expected }) => places.1 = expected,
                 Ok(refused @ (DeltaOutcome::Ended | DeltaOutcome::StaleFence)) => {
-                    tracing::debug!(run = %self.fence, ?refused, "that a call is out is not shown");
-                    return;
+                    tracing::debug!(run = %self.fence, ?refused, "a call that is out is not shown");
+                    return false;
                 }
                 Err(error) => {
-                    tracing::debug!(run = %self.fence, %error, "that a call is out is not shown");
-                    return;
+                    tracing::debug!(run = %self.fence, %error, "a call that is out is not shown");
+                    return true;
                 }
             }
         }
+        true
     }
 }
