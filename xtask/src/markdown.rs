@@ -1,4 +1,4 @@
-//! Markdown pages: their code spans, links, headings and tables.
+//! Markdown pages: their code spans, links, anchors and tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,9 +18,9 @@ pub struct Piece {
 pub struct Page {
     /// The text between backticks, without code blocks.
     pub code: Vec<Piece>,
-    /// The targets of links and pictures, as they are written.
+    /// The targets of inline links, of pictures and of link definitions, as they are written.
     pub links: Vec<Piece>,
-    /// The anchors that a link may name after `#`, as GitHub derives them from headings.
+    /// The anchors that a link may name after `#`: those that GitHub derives from headings, and those of HTML tags.
     pub anchors: BTreeSet<String>,
 }
 
