@@ -1,4 +1,4 @@
-//! The answers that scripts must have reached.
+//! The answers that scripts must reach.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ use Needs::{Forks, Nothing, Order, Purge, Time};
 /// |---|---|
 /// | `TooLarge` | sizes have their own cases (`data.limit_boundary_exact`) and would fill the scripts |
 /// | `Unsupported` | a store is not asked for capabilities that it lacks |
-/// | `Corrupt`, `Newer`, `Unavailable`, `Full`, `Backend` | nothing is broken here; faults have their own cases |
+/// | `Corrupt`, `KeyMissing`, `Newer`, `Unavailable`, `Full`, `Backend` | nothing is broken; other tests have faults |
 /// | the answer of `wait_for_change` | a hint has one answer, whatever happened |
 const REACHABLE: &[(&str, Needs, &[&str])] = &[
     (

@@ -240,7 +240,7 @@ impl WiredHarness {
         Self { clock: VirtualClock::new(), wrong, goes_through: true }
     }
 
-    /// A harness with peers that bypass the proxy.
+    /// Creates a harness whose peers bypass the proxy.
     pub(crate) fn past_the_proxy() -> Self {
         Self { goes_through: false, ..Self::new(Wrong::Nothing) }
     }
