@@ -15,7 +15,7 @@ use crate::sound;
 enum Filling {
     /// A row that is too large is skipped, and a later row that fits is taken.
     PassesRows,
-    /// The page has one byte more than the limit.
+    /// The page may have one byte more than the limit.
     OneByteOver,
 }
 

@@ -1,4 +1,4 @@
-//! Claims of due sessions that do less than a claim by key.
+//! Claims of due sessions that write or return less than a claim by key does.
 
 use holdover_store::ids::{SessionKey, StateFormat};
 use holdover_store::time::Timestamp;
