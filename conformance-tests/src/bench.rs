@@ -143,7 +143,7 @@ impl Bench {
         }
     }
 
-    /// Makes an empty store of the same kind, on the same clock.
+    /// Creates a bench with an empty store of the same kind, on the same clock.
     pub(crate) async fn another(&self) -> Self {
         Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone(), self.terms)
     }
@@ -368,13 +368,13 @@ impl Bench {
         Ok(self.store.append_deltas(fence, batch).await?)
     }
 
-    /// Makes a fork, which must succeed.
+    /// Makes a fork, which must succeed, and returns its version.
     pub(crate) async fn fork(&self, from: &SessionKey, at: Version, to: NewFork) -> CaseResult<Version> {
         let outcome = self.store.fork_session(from, CheckpointId(at.0), to).await?;
         Ok(want!(outcome, ForkOutcome::Forked { version } => version))
     }
 
-    /// Delivers an item, which must be accepted, and returns its place.
+    /// Delivers an item, which must be accepted, and returns its place in the inbox.
     pub(crate) async fn deliver(&self, key: &SessionKey, item: InboxItem) -> CaseResult<InboxSeq> {
         Ok(want!(self.store.deliver(key, item).await?, Delivery::Accepted { seq } => seq))
     }

@@ -94,7 +94,7 @@ impl Op {
 pub(crate) enum Stage {
     /// No session.
     Empty,
-    /// A failed session with an open call, a staged result and two checkpoints.
+    /// A failed session with an open pending call, a staged result and two checkpoints.
     Failed,
     /// The same session, with an alarm that has rung.
     Due,

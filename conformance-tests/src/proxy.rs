@@ -53,7 +53,7 @@ impl Proxy {
         address
     }
 
-    /// Plans a cut of the connection on which a client sends the next bytes. From these on, the bytes of the connection
+    /// Plans a cut of the connection on which a client sends the next bytes. From then on, the bytes of that connection
     /// are counted, and it is cut at `cut`. `marker` is text that only one request contains. The proxy looks for it in
     /// all requests for as long as the plan lives.
     pub(crate) fn plan(&self, cut: Cut, marker: &str) -> Planned {

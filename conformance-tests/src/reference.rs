@@ -1,5 +1,5 @@
-//! The harness of the reference store. It lives in this crate because the suite's broken stores are the reference store
-//! with one fault each.
+//! The harness of the reference store. It lies in this crate because most of the suite's broken stores are the
+//! reference store with one fault each.
 
 use async_trait::async_trait;
 use holdover_store_memory::{Limits, MemoryStore};

@@ -16,7 +16,7 @@ pub struct Piece {
 /// The parsed parts of a page.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// The text between backticks, without code blocks.
+    /// The texts of code spans. Code blocks are left out.
     pub code: Vec<Piece>,
     /// The targets of inline links, of pictures and of link definitions, as they are written.
     pub links: Vec<Piece>,

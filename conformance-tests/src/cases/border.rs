@@ -197,7 +197,7 @@ async fn no_delta_is_passed_at_its_bound(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Requests the first page of a list, at the maximum length.
+/// Makes the request for the first page of a list, at the maximum length.
 fn first_page() -> PageRequest {
     PageRequest::first(count(PAGE_ROWS_MAX))
 }

@@ -55,7 +55,7 @@ cases! {
         "Remove::Sessions: a Tombstone is left; Tombstone::at: when it was deleted";
 }
 
-/// Makes a claim with this run id.
+/// Makes the request of a claim with this run id.
 fn one(t: &Bench, run: &str) -> ClaimOne {
     ClaimOne { run: id(run), ..t.claim_one() }
 }

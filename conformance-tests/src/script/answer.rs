@@ -52,7 +52,7 @@ impl Answer {
         Self::Refused(error.kind, error.retry)
     }
 
-    /// Returns the outcome of the method, unless the store refused it.
+    /// Returns the outcome, or `None` if the request was refused with an error.
     pub(crate) fn answered(&self) -> Option<&Store> {
         match self {
             Self::Refused(..) => None,

@@ -17,7 +17,7 @@ enum Needs {
 
 use Needs::{Forks, Nothing, Order, Purge, Time};
 
-/// Every operation with each answer that a script can reach. No script reaches these:
+/// Every operation with each answer that scripts must reach. No script reaches these:
 ///
 /// | answer | reason |
 /// |---|---|

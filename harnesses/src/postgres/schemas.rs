@@ -14,13 +14,13 @@ use uuid::Uuid;
 /// The time at which every clock starts: an arbitrary instant in 2027.
 const START_MS: i64 = 1_800_000_000_000;
 
-/// Creates the table of all clocks, which has one row for each harness.
+/// The SQL that creates the table of all clocks, which has one row for each harness.
 const CLOCKS: &str = "CREATE SCHEMA IF NOT EXISTS holdover_clocks; \
      CREATE TABLE IF NOT EXISTS holdover_clocks.clock (harness text PRIMARY KEY, now bigint NOT NULL)";
 const ALONE: &str = "SELECT pg_advisory_xact_lock(727100)";
 
-/// Prepares a schema for tests: names the harness whose clock it uses, and creates a function that reads that
-/// clock.
+/// The SQL that prepares a schema for tests. It names the harness whose clock the schema uses, and creates a function
+/// that reads that clock.
 const GO_BY_A_ROW: &str = "CREATE TABLE holdover.goes_by (harness text NOT NULL); \
      INSERT INTO holdover.goes_by VALUES (''); \
      CREATE OR REPLACE FUNCTION holdover.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS \

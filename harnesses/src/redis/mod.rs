@@ -39,10 +39,10 @@ const PORT: u16 = 6379;
 /// The operation that the errors of [`RedisHarness::remove_all`] name.
 const REMOVE_ALL: &str = "remove_all";
 
-/// Sets the clock of a partition.
+/// The script that sets the clock of a partition.
 const SET_CLOCK: &str = "redis.call('SET', KEYS[1], ARGV[1]) return 'set'";
 
-/// Removes every key of a partition.
+/// The script that removes every key of a partition.
 const CLEAR: &str = "
 local cursor = '0'
 repeat

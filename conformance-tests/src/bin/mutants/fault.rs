@@ -7,7 +7,7 @@ use holdover_store_memory::parts::{Record, Sessions, Tombstones};
 
 use crate::sound::{Fault, SOUND};
 
-/// A broken store: the reference store with one fault.
+/// A broken store: the reference store, or a sound store over rows, with one fault.
 pub(crate) struct Mutant {
     /// The name of the store.
     pub(crate) name: &'static str,

@@ -18,7 +18,7 @@ fn blind(row: &SessionRow, hide: fn(&mut SessionRow, &RetentionRule), rule: &Ret
     row
 }
 
-/// Purges with falsified rows.
+/// Purges by rows that `hide` has falsified.
 fn purge_blind(
     tx: &mut Tx<'_>,
     rule: &RetentionRule,
