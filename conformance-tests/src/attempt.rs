@@ -16,7 +16,8 @@ use crate::settings::Settings;
 use crate::status::Status;
 use crate::world::{World, Worlds};
 
-/// An operation counts as hanging if it has no answer after its case's time limit divided by this number.
+/// When a case runs out of time, an operation counts as hanging if it has had no answer for the case's time limit
+/// divided by this number.
 const HANGS_SHARE: u32 = 4;
 
 /// The result of running a case once.
@@ -30,7 +31,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// Runs one case once, in the caller's runtime: without a time limit, and a panic of the store is not caught.
+    /// Runs one case once in the caller's runtime. There is no time limit, and a panic of the store is not caught.
     pub(crate) async fn here<H: StoreHarness>(
         case: &Case,
         worlds: &Arc<Worlds<H>>,
@@ -42,7 +43,7 @@ impl Attempt {
         Self { result, out_of_time: false, history, capabilities, took: began.elapsed() }
     }
 
-    /// Runs one case once, isolated from everything else. A case with raised settings gets more time.
+    /// Runs one case once, in a runtime of its own. A case whose settings are raised gets more time than `time_max`.
     pub(crate) fn isolated<H: StoreHarness>(
         case: &'static Case,
         make: impl FnOnce() -> H + Send + 'static,
@@ -132,7 +133,7 @@ async fn perform<H: StoreHarness>(
     (result, Some(capabilities))
 }
 
-/// Fails if the store claims the level of the case but declares in its capabilities that it promises less.
+/// Fails if the case is of the level durable and the capabilities of the store declare that commits survive nothing.
 fn check_claim(case: &Case, capabilities: &Capabilities) -> CaseResult {
     match case.level {
         Level::Durable if capabilities.commit_survives == CommitSurvives::Nothing => Err(Failure::new(

@@ -1,4 +1,4 @@
-//! Pauses between polls, each longer than the one before.
+//! Growing pauses between polls.
 
 use std::time::Duration;
 

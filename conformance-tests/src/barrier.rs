@@ -1,12 +1,12 @@
-//! Releases several tasks at one instant.
+//! Releases several tasks once all of them have arrived.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
-/// Holds tasks until all have arrived. Then the last one continues first, and the others follow in the order in which
-/// they arrived. The barrier of tokio wakes tasks in a random order (each waiter listens at one of several notifiers),
-/// so a case that must end the same way every time cannot use it.
+/// A barrier that holds tasks until all have arrived. Then the last one continues first, and the others follow in the
+/// order in which they arrived. A case that must end the same way every time cannot use the barrier of tokio, which
+/// wakes tasks in a random order (each waiter listens at one of several notifiers).
 pub(crate) struct FairBarrier {
     missing: AtomicUsize,
     pass: Semaphore,

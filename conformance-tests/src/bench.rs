@@ -56,7 +56,7 @@ pub(crate) struct Terms {
     pub(crate) ends: Option<Instant>,
 }
 
-/// Says whether a case restarts the store in the middle. Some cases exist in both forms, one for each level.
+/// The choice of whether a case restarts the store in the middle. Some cases exist in both forms, one for each level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restart {
     Yes,
@@ -79,7 +79,7 @@ impl Bench {
         self.terms.settings
     }
 
-    /// Returns the instant half-way between now and the end of the case's time.
+    /// Returns the instant half-way between now and the end of the case's time. `None` if there is no time limit.
     pub(crate) fn half_time(&self) -> Option<Instant> {
         let now = Instant::now();
         self.terms.ends.map(|ends| now + ends.saturating_duration_since(now) / 2)
@@ -92,13 +92,14 @@ impl Bench {
 
     // Handles and time
 
-    /// Opens a second handle on the same data.
+    /// Opens another handle on the same data.
     pub(crate) async fn peer(&self) -> Handle {
         let number = self.handles.fetch_add(1, Ordering::Relaxed);
         recorded(self.world.peer().await, number, self.history.clone())
     }
 
-    /// Opens a second handle on the same data that reaches it only through `proxy`.
+    /// Opens another handle on the same data that reaches it only through `proxy`. The case counts as not run if the
+    /// harness has no such peer.
     pub(crate) async fn peer_through(&self, proxy: &Proxy) -> CaseResult<Handle> {
         let Some(peer) = self.world.peer_through(proxy).await else {
             return Err(Failure::not_run("the harness has no peer that goes through a proxy"));
@@ -107,12 +108,13 @@ impl Bench {
         Ok(recorded(peer, number, self.history.clone()))
     }
 
-    /// Returns a command that starts a program which opens the same data, so that the case can kill it.
+    /// Returns a command that starts a program which opens the same data, so that the case can kill it. `None` if the
+    /// harness has no such program.
     pub(crate) fn child(&self) -> Option<std::process::Command> {
         self.world.child()
     }
 
-    /// Returns an unopened place for data.
+    /// Returns an unopened place for data. The case counts as not run if the harness has none.
     pub(crate) async fn place(&self) -> CaseResult<RecordedPlace> {
         let place = self.world.place().await;
         let place =
@@ -129,8 +131,8 @@ impl Bench {
         peers.iter().cycle().take(count).cloned().collect()
     }
 
-    /// Advances a virtual clock to just before `by` from now and returns true. On a real clock, which would overshoot,
-    /// does nothing and returns false.
+    /// Advances a virtual clock by one millisecond less than `by` and returns true. On a real clock, which would
+    /// overshoot, does nothing and returns false.
     pub(crate) async fn advance_to_just_before(&self, by: Duration) -> bool {
         match &self.clock {
             ClockControl::Virtual(clock) => {
@@ -141,7 +143,7 @@ impl Bench {
         }
     }
 
-    /// Makes an empty store of the same kind, on the same clock.
+    /// Creates a bench with an empty store of the same kind, on the same clock.
     pub(crate) async fn another(&self) -> Self {
         Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone(), self.terms)
     }
@@ -188,7 +190,8 @@ impl Bench {
         self.clock.advance(by).await;
     }
 
-    /// Returns for how long a worker must stall to outlive its lease.
+    /// Returns the duration of a stall, which is also the lease that the stalled worker asks for. Under a virtual clock
+    /// it is short, because a stall also takes real time.
     pub(crate) fn stall(&self) -> Duration {
         match &self.clock {
             ClockControl::Virtual(_) => VIRTUAL_STALL,
@@ -196,7 +199,7 @@ impl Bench {
         }
     }
 
-    /// Stalls for `by` on the store's clock and on the clock of this process, because a store may measure by either.
+    /// Lets `by` pass on the store's clock and on the clock of this process, because a store may measure by either.
     pub(crate) async fn stand_still(&self, by: Duration) {
         self.clock.advance(by).await;
         if self.moves_time() {
@@ -204,7 +207,7 @@ impl Bench {
         }
     }
 
-    /// Returns whether the clock stands still until a case advances it.
+    /// Returns true if the clock stands still until a case advances it.
     pub(crate) fn moves_time(&self) -> bool {
         match &self.clock {
             ClockControl::Virtual(_) => true,
@@ -212,7 +215,7 @@ impl Bench {
         }
     }
 
-    /// Returns whether the store under test is a layer around another store.
+    /// Returns true if the store under test is a layer around another store.
     pub(crate) fn in_layer(&self) -> bool {
         self.world.in_layer()
     }
@@ -263,7 +266,7 @@ impl Bench {
         self.claim(&key).await
     }
 
-    /// Creates a session that a run has released with `status`.
+    /// Creates a session that a run has released with `status`, or that a run still holds if `status` is active.
     pub(crate) async fn left_as(&self, name: &str, status: SessionStatus) -> CaseResult<SessionKey> {
         let claim = self.running(name).await?;
         if status != SessionStatus::Active {
@@ -365,13 +368,13 @@ impl Bench {
         Ok(self.store.append_deltas(fence, batch).await?)
     }
 
-    /// Makes a fork, which must succeed.
+    /// Makes a fork, which must succeed, and returns its version.
     pub(crate) async fn fork(&self, from: &SessionKey, at: Version, to: NewFork) -> CaseResult<Version> {
         let outcome = self.store.fork_session(from, CheckpointId(at.0), to).await?;
         Ok(want!(outcome, ForkOutcome::Forked { version } => version))
     }
 
-    /// Delivers an item, which must be accepted, and returns its place.
+    /// Delivers an item, which must be accepted, and returns its place in the inbox.
     pub(crate) async fn deliver(&self, key: &SessionKey, item: InboxItem) -> CaseResult<InboxSeq> {
         Ok(want!(self.store.deliver(key, item).await?, Delivery::Accepted { seq } => seq))
     }
@@ -391,9 +394,9 @@ fn within_reach(limit: usize, made: usize, what: &str) -> CaseResult<usize> {
     Ok(limit)
 }
 
-/// Runs one task per handle, all released at one instant, the last with a head start. Returns their answers in the
-/// order of the handles. The first failure ends the race and drops the other tasks, since one of them may wait for work
-/// of the failed task.
+/// Runs one task per handle. All are released once they have arrived at a barrier, and the last one has a head start.
+/// Returns their answers in the order of the handles. The first failure ends the race and drops the other tasks, since
+/// one of them may wait for work of the failed task.
 pub(crate) async fn race<T, F>(handles: Vec<Handle>, task: F) -> CaseResult<Vec<T>>
 where
     T: Send + 'static,

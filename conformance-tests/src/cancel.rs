@@ -1,4 +1,4 @@
-//! Abandons an operation in the middle, or pauses it there.
+//! Futures that abandon an operation in the middle, or pause it there.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::sync::Notify;
 
-/// Polls a future at most `polls` times, then resolves to `None` if the future was pending each time.
+/// A future that polls another one at most `polls` times. It resolves to `None` if the other future was pending each
+/// time.
 pub(crate) struct PollAtMost<F> {
     future: Pin<Box<F>>,
     polls: usize,

@@ -76,7 +76,7 @@ impl Capability {
         Self::RawData,
     ];
 
-    /// Returns whether a store can pass a level without the capability. `ChildProcess` is not optional: only a killed
+    /// Returns true if a store can pass a level without the capability. `ChildProcess` is not optional: only a killed
     /// process shows what an unclosed store has kept. `WireFaults` and `RawData` are optional: some stores have no
     /// wire, and some harnesses cannot reach the raw data.
     pub(crate) fn is_optional(self) -> bool {
@@ -119,7 +119,7 @@ pub enum Kind {
     Crash,
     /// Time passes on the store's clock.
     Time,
-    /// Every row of a generated table, or every script or history of a random set.
+    /// Every row of a generated table, or a number of random scripts or histories.
     Property,
 }
 
@@ -154,7 +154,8 @@ impl Case {
         self.id.split_once('.').map_or(self.id, |(category, _)| category)
     }
 
-    /// Returns the claim that a store must make for this case to run.
+    /// Returns the claim that decides whether the macro `conformance_tests!` runs this case: the case's capability, or
+    /// its level if it needs no capability. A [`Suite`](crate::Suite) run needs both.
     pub fn claim(&self) -> Claim {
         self.needs.map_or(Claim::Level(self.level), Claim::Capability)
     }

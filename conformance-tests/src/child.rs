@@ -1,4 +1,4 @@
-//! The child program that cases kill. It writes, reports every acknowledgement, and never ends by itself.
+//! The child program that cases kill. It writes without end and reports its progress on standard output.
 
 use std::io::Write as _;
 
@@ -17,9 +17,9 @@ pub(crate) const ROUND: &str = "HOLDOVER_CHILD_ROUND";
 pub(crate) const SAYS: &str = "holdover-child";
 
 /// Writes to `store` until the process is killed: the main loop of the program that
-/// [`StoreHarness::child`](crate::StoreHarness::child) starts. It commits in an endless loop and reports every request
-/// and every acknowledgement on standard output. It returns when standard output is closed, or when the store gives an
-/// unexpected answer.
+/// [`StoreHarness::child`](crate::StoreHarness::child) starts. It commits in an endless loop. On standard output, it
+/// reports each request before it is sent, and the acknowledgement of the creation and of each commit. It returns when
+/// standard output is closed, or when the store returns an error or an unexpected answer.
 pub async fn serve_child(store: impl StateStore) {
     let round = std::env::var(ROUND).ok().and_then(|round| round.parse().ok()).unwrap_or_default();
     let Some(()) = create(&store, round).await else { return };
@@ -57,7 +57,7 @@ fn say(what: &str, nth: u64) -> Option<()> {
     out.flush().ok()
 }
 
-// The contents of each commit. The child and the parent both know them.
+// The contents of each write. The child writes them, and the parent compares what it finds with them.
 
 pub(crate) fn session_key(round: u64) -> SessionKey {
     key(&format!("round-{round}"))
@@ -96,7 +96,7 @@ pub(crate) fn staged(nth: u64) -> Staging {
     Staging { results: vec![result(&format!("call-{nth}"), &format!("result {nth}"))], starts: Vec::new() }
 }
 
-/// Makes a commit that writes to every table.
+/// Makes the child's `nth` commit: a state kept as a checkpoint, messages, an event, pending calls and a consumed item.
 pub(crate) fn commit(nth: u64) -> Commit {
     let close = (nth > 1).then(|| id(&format!("pending-{}", nth - 1)));
     Commit {

@@ -71,8 +71,8 @@ impl TestClock for VirtualClock {
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ClockControl {
-    /// Real time: cases sleep. Leases should be short, but so long that every operation of the backend takes less than
-    /// a tenth of one.
+    /// Real time: cases sleep. Leases should be short, but long enough that every operation of the backend takes less
+    /// than a tenth of a lease.
     Real {
         /// The duration of the leases that cases ask for.
         lease: Duration,

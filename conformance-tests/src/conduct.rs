@@ -22,7 +22,7 @@ use crate::world::{World, Worlds};
 /// The number of consecutive cases out of time after which the run stops.
 const HANGS_MAX: usize = 3;
 
-/// Runs the cases of the suite.
+/// Runs the cases that the suite selects, and makes the report.
 pub(crate) fn conduct<H: StoreHarness>(suite: &Suite<H>) -> Report {
     let began = Instant::now();
     let harness = (suite.make)();
@@ -57,7 +57,8 @@ pub(crate) fn conduct<H: StoreHarness>(suite: &Suite<H>) -> Report {
     })
 }
 
-/// Checks that the harness can do what every case needs. `Err` says what it cannot do.
+/// Checks that the harness can create an instance, open a peer of it and reopen it, as any case may need. The error
+/// says which step failed.
 fn probe<H: StoreHarness>(suite: &Suite<H>, time_max: Duration) -> Result<(), String> {
     let make = Arc::clone(&suite.make);
     let step = Arc::new(Mutex::new("fresh"));
@@ -157,7 +158,7 @@ impl Ran {
     }
 }
 
-/// Returns the cases that a filter names.
+/// Returns the cases that a filter names, or all cases if there is no filter.
 fn choose(filter: Option<&str>) -> Vec<&'static Case> {
     let Some(filter) = filter else { return cases::all().collect() };
     let by: [fn(&Case, &str) -> bool; 3] = [
@@ -175,7 +176,8 @@ fn highest_claimed(gaps: &[Gap]) -> Level {
     Level::ALL.into_iter().take_while(claims).last().unwrap_or(Level::Core)
 }
 
-/// Returns the position of a case in the order that the seed determines (FNV-1a over both).
+/// Returns the key by which cases are sorted: the FNV-1a hash of the seed and the id. So each seed has an order of its
+/// own.
 fn shuffled(seed: u64, id: &str) -> u64 {
     let bytes = seed.to_le_bytes().into_iter().chain(id.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// The length, in characters, above which only the differences are shown.
+/// The length, in bytes, above which only the differences are shown.
 const WHOLE_CHARS_MAX: usize = 240;
 
 /// Shows the expected and the found value: whole if both are short, else only the fields that differ.
@@ -16,7 +16,7 @@ pub(crate) fn compared(expected: &str, found: &str) -> String {
 }
 
 /// Lists the fields that differ between two values in their `Debug` form: `-` for fields of the first alone, `+` for
-/// fields of the second.
+/// fields of the second alone.
 pub(crate) fn differences(one: &str, other: &str) -> String {
     let (one, other): (Vec<&str>, Vec<&str>) = (one.split(", ").collect(), other.split(", ").collect());
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The failure of a case: what it expected and what it found.
+//! Failures of cases: what was expected and what was found.
 
 use std::fmt;
 use std::panic::Location;
@@ -22,7 +22,7 @@ pub(crate) struct Failure {
 pub(crate) enum Kind {
     /// The store breaks the contract.
     Failed(FoundBy),
-    /// The store answered `Unsupported` to an operation that it claims.
+    /// The store answered `Unsupported` to an operation that it claims to support.
     NotImplemented,
     /// The case cannot be run here, so nothing is known.
     NotRun,
@@ -96,7 +96,7 @@ impl Failure {
         self.at.to_string()
     }
 
-    /// Puts the name of a table's part before the text.
+    /// Puts `[part]` before the text. The part is, for example, the row of a table in which the case failed.
     #[must_use]
     pub(crate) fn within(mut self, part: impl fmt::Display) -> Self {
         self.text = format!("[{part}] {}", self.text);

@@ -1,4 +1,4 @@
-//! Builders for every value that a case passes to a store, in a plain form that cases vary by struct update.
+//! Builders for the values that cases pass to a store. Each value has a plain form, which cases vary by struct update.
 
 use std::fmt::Debug;
 use std::num::NonZeroU32;
@@ -26,13 +26,13 @@ pub(crate) fn id<T: FromStr<Err: Debug>>(text: &str) -> T {
     }
 }
 
-/// Makes an id that was never used before.
+/// Makes an id that was not used before in this process.
 pub(crate) fn fresh_id<T: FromStr<Err: Debug>>(what: &str) -> T {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     id(&format!("{what}-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// Makes an incarnation that was never used before.
+/// Makes a random incarnation.
 pub(crate) fn fresh_incarnation() -> Incarnation {
     Incarnation(Uuid::new_v4())
 }
@@ -107,7 +107,7 @@ pub(crate) fn new_fork(source: Incarnation, name: &str) -> NewFork {
 /// An instant far in the future, so that every timestamp lies before it.
 pub(crate) const FAR: Timestamp = Timestamp::from_ms(253_402_300_799_000);
 
-/// Makes a rule about every resting session of the usual tenant.
+/// Makes a rule about every resting session of the usual tenant, whatever its age.
 pub(crate) fn retention(remove: Remove) -> RetentionRule {
     RetentionRule {
         tenant: Some(id(TENANT)),
@@ -205,7 +205,7 @@ pub(crate) fn answer(fence: &Fence, pending: &str, name: &str) -> InboxItem {
     }
 }
 
-/// Makes an approval `name` of the call of the same name. It takes one answer at any time.
+/// Makes an approval `name` of the call of the same name. It needs one answer and has no deadline.
 pub(crate) fn approval(name: &str) -> NewPending {
     NewPending {
         id: id(name),

@@ -56,7 +56,7 @@ impl Gap {
         Self { claim: Claim::Capability(capability), reason: reason.into() }
     }
 
-    /// Returns whether the case needs the missing level or capability, and so cannot be run.
+    /// Returns true if the case needs the missing level or capability, and so cannot be run.
     pub(crate) fn is_needed_by(&self, case: &Case) -> bool {
         match self.claim {
             Claim::Level(level) => level == case.level,

@@ -17,7 +17,7 @@ use crate::raw_data::Place;
 /// A harness, through which the suite reaches a store. One harness serves one case at a time, in the tokio runtime of
 /// that case; several harnesses work at the same time.
 ///
-/// The methods panic if the backend is not available, because then nothing can be said about the store.
+/// The methods must panic if the backend is not available, because then nothing can be said about the store.
 #[async_trait]
 pub trait StoreHarness: Send + Sync + 'static {
     /// The store under test.
@@ -26,7 +26,8 @@ pub trait StoreHarness: Send + Sync + 'static {
     /// Returns the name and version of the store under test.
     fn info(&self) -> StoreInfo;
 
-    /// Creates an empty store that is isolated from every other and cleaned up when the instance is dropped.
+    /// Creates an empty store that is isolated from every other. It is cleaned up by [`dispose`](Self::dispose) or when
+    /// the instance is dropped.
     async fn fresh(&self) -> Instance<Self::Store>;
 
     /// Opens a second handle on the same data, as another process would. The handles share nothing but the data: no
@@ -42,7 +43,7 @@ pub trait StoreHarness: Send + Sync + 'static {
     ///
     /// The suite awaits this before it asks the harness for the next instance, and after the case has ended: passed,
     /// failed, panicked or out of time. The time limit is that of a case, at most half a minute; then the future is
-    /// dropped at an await. An instance that is lost in a `reopen` that does not return is dropped as well.
+    /// dropped at an await. An instance whose `reopen` does not return is dropped without this call.
     async fn dispose(&self, of: Instance<Self::Store>) {
         drop(of);
     }
@@ -52,26 +53,27 @@ pub trait StoreHarness: Send + Sync + 'static {
         ClockControl::Real { lease: Duration::from_secs(1) }
     }
 
-    /// Returns the real time after which a case counts as hanging and fails. Set more than three minutes if every
-    /// operation crosses a slow network.
+    /// Returns the real time after which a case counts as hanging and fails. The default is three minutes; return more
+    /// if every operation crosses a slow network.
     fn case_time_max(&self) -> Duration {
         Duration::from_secs(180)
     }
 
-    /// Returns how many peers of one instance may be open at a time, at least two. A case that needs more handles
-    /// shares these peers among its tasks.
+    /// Returns the maximum number of peers of one instance that may be open at a time. A number below two counts as
+    /// two. A case that needs more handles shares these peers among its tasks.
     fn peers_max(&self) -> usize {
         64
     }
 
-    /// Returns whether the store under test is a layer around another store, as in [`Wrapped`](crate::Wrapped). A layer
+    /// Returns true if the store under test is a layer around another store, as in [`Wrapped`](crate::Wrapped). A layer
     /// that encodes what it keeps may have less room for the reason of an interrupt.
     fn in_layer(&self) -> bool {
         false
     }
 
     /// Returns a command that starts a program which opens the current data of `of` and calls
-    /// [`serve_child`](crate::serve_child) with the store. Cases kill the program. `None` skips those cases.
+    /// [`serve_child`](crate::serve_child) with the store. Cases kill the program. `None` means that there is no such
+    /// program; then [`gaps`](Self::gaps) must name `child_process`.
     fn child(&self, of: &Instance<Self::Store>) -> Option<Command> {
         let _ = of;
         None
@@ -79,14 +81,15 @@ pub trait StoreHarness: Send + Sync + 'static {
 
     /// Opens a peer that reaches its backend only through `proxy`: [`Proxy::to`] returns the address to use in place of
     /// the backend's address. Cases cut the connection. The peer must use one connection for all operations, so that
-    /// repeated operations send the same bytes. `None` means that there is no wire, which is a gap in `wire_faults`.
+    /// repeated operations send the same bytes. `None` means that there is no such peer; then [`gaps`](Self::gaps) must
+    /// name `wire_faults`.
     async fn peer_through(&self, of: &Instance<Self::Store>, proxy: &Proxy) -> Option<Self::Store> {
         let _ = (of, proxy);
         None
     }
 
     /// Returns an unopened place for the store's data, with access to the raw data. A case asks for several places.
-    /// `None` skips the cases that need one, which is a gap in `raw_data`.
+    /// `None` means that there are no such places; then [`gaps`](Self::gaps) must name `raw_data`.
     async fn place(&self) -> Option<Arc<dyn Place>> {
         None
     }

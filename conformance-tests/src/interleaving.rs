@@ -2,7 +2,7 @@
 //!
 //! No operation is atomic over several sessions. The change that `purge` makes to each session is a write of its own,
 //! and these writes may come in any order. A fork reads its source at one instant and is made at a later one. So two
-//! concurrent operations may end in as many ways as their parts can be ordered. An operation on one session has one
+//! concurrent operations have one possible result for each order of their parts. An operation on one session has one
 //! part.
 
 use holdover_store::ids::SessionKey;
@@ -55,7 +55,8 @@ pub(crate) fn ends(model: &Model, requests: [&Request; 2], keys: &[SessionKey]) 
     ended.collect()
 }
 
-/// Returns the possible orders of a request's parts.
+/// Returns the possible orders of a request's parts. The parts of a purge may come in the order of `keys` or in
+/// reverse, which is every order of two sessions.
 fn orders(request: &Request, keys: &[SessionKey]) -> Vec<Vec<Part>> {
     if let Request::Purge(rule) = request
         && rule.check().is_ok()

@@ -1,4 +1,4 @@
-//! Runs work in isolation from everything else.
+//! Runs the work of a case in a runtime of its own.
 
 use std::any::Any;
 use std::sync::{Arc, mpsc};
@@ -9,13 +9,13 @@ use tokio::runtime::{Builder, Runtime};
 use crate::harness::StoreHarness;
 use crate::world::Worlds;
 
-/// The number of worker threads of a runtime.
+/// The number of worker threads of each runtime.
 const THREADS: usize = 4;
 
-/// The time in which abandoned work must reach an await, where it is dropped.
+/// The maximum time in which abandoned work must reach an await, where it is dropped.
 const GIVE_UP_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// The time that the harness has to clean up everything that is left.
+/// The maximum time in which the harness must clean up everything that is left.
 const CLEAR_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The way in which work ended.
@@ -28,8 +28,8 @@ pub(crate) enum Ended<T> {
 }
 
 /// Runs work with a harness in a runtime of its own, so that a panic or a thread that never returns affects nothing
-/// else. Afterwards, the harness cleans up what the work leaves behind. If the work hangs, `late` is called and the
-/// work is abandoned.
+/// else. If the work takes longer than `time_max`, `late` is called and the work is abandoned. Afterwards, the harness
+/// cleans up what the work has left behind, unless abandoned work still runs.
 pub(crate) fn isolated<H: StoreHarness, T: Send + 'static, F: Future<Output = T> + Send>(
     make: impl FnOnce() -> H + Send + 'static,
     time_max: Duration,

@@ -1,4 +1,4 @@
-//! Measures how long operations took.
+//! Measures the durations of operations.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const SAMPLES_MAX: usize = 100_000;
 /// The operation that is not measured, because the caller says how long it may take.
 const WAITS: &str = "wait_for_change";
 
-/// The durations of operations that returned.
+/// The durations of operations that returned an answer or an error.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Latencies {
     samples: BTreeMap<&'static str, Vec<Duration>>,
@@ -24,7 +24,7 @@ pub(crate) struct Latencies {
 pub struct OperationReport {
     /// The method of `StateStore`.
     pub operation: String,
-    /// The number of samples.
+    /// The number of samples: one for each call, up to 100,000.
     pub calls: usize,
     /// The median, in microseconds.
     pub p50_us: u64,

@@ -1,10 +1,10 @@
 //! The macro `conformance_tests!`, which makes the suite a test target.
 
-/// Runs the suite as the tests of a target and replaces its `main`. Each case is one test and takes the usual arguments
-/// of `cargo test`. The target needs `harness = false` in `Cargo.toml`.
+/// Runs the suite as the tests of a target, and evaluates to the exit code that `main` must return. Each case is one
+/// test, and the target takes the usual arguments of `cargo test`. It needs `harness = false` in `Cargo.toml`.
 ///
-/// The first argument is an expression that makes a harness; it is evaluated for every case. `claims` names the levels
-/// and capabilities that the store has; cases of other claims are ignored. One more test,
+/// The first argument is an expression that makes a harness; it is evaluated once for each test. `claims` names the
+/// levels and capabilities that the store has; cases of other claims are ignored. One more test,
 /// `claims::are_everything_but_the_gaps`, compares the claims with the gaps of the harness, so that nothing is left out
 /// without a reason.
 ///

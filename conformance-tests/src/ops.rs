@@ -13,7 +13,7 @@ pub(crate) enum Op {
     Renew,
     Stage,
     Commit,
-    /// A commit with the message of the running stream, kept as a checkpoint.
+    /// A commit of the message of the running stream, with a state kept as a checkpoint.
     Message,
     Release,
     AppendDeltas,
@@ -50,7 +50,7 @@ impl Op {
         Self::Prune,
     ];
 
-    /// Returns the stage on which the operation has an effect.
+    /// Returns the stage that the operation needs to have an effect.
     pub(crate) fn stage(self) -> Stage {
         match self {
             Self::Create => Stage::Empty,
@@ -65,7 +65,7 @@ impl Op {
         }
     }
 
-    /// Returns whether a store with these capabilities supports the operation.
+    /// Returns true if a store with these capabilities supports the operation.
     pub(crate) fn is_declared(self, capabilities: &Capabilities) -> bool {
         match self {
             Self::Fork => capabilities.forks,
@@ -94,7 +94,7 @@ impl Op {
 pub(crate) enum Stage {
     /// No session.
     Empty,
-    /// A failed session with an open call, a staged result and two checkpoints.
+    /// A failed session with an open pending call, a staged result and two checkpoints.
     Failed,
     /// The same session, with an alarm that has rung.
     Due,

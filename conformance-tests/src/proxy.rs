@@ -1,4 +1,4 @@
-//! A proxy to a backend that the suite can cut: before a request, inside it, or inside its answer.
+//! A proxy to a backend. The suite can cut its connections before a request, inside it, or inside its answer.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,9 +53,9 @@ impl Proxy {
         address
     }
 
-    /// Plans a cut of the next connection that carries a request: its bytes are counted from then on, and it is cut at
-    /// `cut`. `marker` is text that only one request contains. The proxy looks for it in all requests for as long as
-    /// the plan lives.
+    /// Plans a cut of the connection on which a client sends the next bytes. From then on, the bytes of that connection
+    /// are counted, and it is cut at `cut`. `marker` is text that only one request contains. The proxy looks for it in
+    /// all requests for as long as the plan lives.
     pub(crate) fn plan(&self, cut: Cut, marker: &str) -> Planned {
         let plan = Arc::new(Plan { cut, marker: marker.into(), seen: Mutex::default() });
         *lock(&self.plan) = Some(Arc::clone(&plan));
@@ -108,7 +108,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Returns whether the request was sent on the connection that was cut. `whole` is an uncut run: if its marker was
+    /// Returns true if the request was sent on the connection that was cut. `whole` is an uncut run: if its marker was
     /// seen, the marker must be seen here too; on a wire that cannot be read, as many bytes must have been sent.
     pub(crate) fn carried(&self, whole: &Self) -> bool {
         if whole.marked { self.marked } else { self.sent_bytes >= whole.request_bytes }
@@ -125,8 +125,9 @@ impl Seen {
         }
     }
 
-    /// Replaces the lengths by those of an operation that was not cut and whose length differs. Bytes of another client
-    /// on another connection are ignored.
+    /// Replaces the lengths by those of `seen`, a later run of the same operation that was not cut. Ignores a run
+    /// without an answer, and a run without the marker if the marker was seen before: these bytes were of another
+    /// client.
     pub(crate) fn learn(&mut self, seen: &Self) {
         let both = seen.request_bytes > 0 && seen.answer_bytes > 0;
         if both && (seen.marked || !self.marked) {
@@ -162,7 +163,7 @@ enum Way {
 }
 
 impl Plan {
-    /// Takes the plan for a connection. Returns whether it was still free.
+    /// Takes the plan for a connection. Returns true if it was still free.
     fn take(&self) -> bool {
         !std::mem::replace(&mut lock(&self.seen).taken, true)
     }
@@ -231,7 +232,7 @@ impl Sent {
         self.new = bytes.len();
     }
 
-    /// Returns whether the marker ends in the new bytes.
+    /// Returns true if the marker ends in the new bytes.
     fn shows(&self, marker: &[u8]) -> bool {
         let from = (self.bytes.len() - self.new).saturating_sub(marker.len().saturating_sub(1));
         let new = self.bytes.get(from..).unwrap_or_default();

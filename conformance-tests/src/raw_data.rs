@@ -9,7 +9,7 @@ use holdover_store::{StateStore, StoreError};
 
 use crate::record::{History, Recorded, recorded};
 
-/// An open store of any type, or the error for which it was not opened.
+/// An open store of any type, or the error with which opening it failed.
 pub type OpenResult = Result<Arc<dyn StateStore>, StoreError>;
 
 /// A place for a store's data that nothing has opened yet, such as a missing file or an empty schema. It also gives
@@ -20,16 +20,16 @@ pub trait Place: Send + Sync {
     /// nothing but the data with earlier handles. The future may be dropped at any await.
     async fn open(&self) -> OpenResult;
 
-    /// Opens the store only if it exists and is up to date; creates and changes nothing. `None` means that the store
-    /// has no such way to open.
+    /// Opens the store only if it exists and is up to date. Creates and changes nothing. Returns `None` if the store
+    /// cannot be opened in this way, which is the default.
     async fn open_as_it_is(&self) -> Option<OpenResult> {
         None
     }
 
-    /// Changes the raw data, as a defect or another version would. Panics if it cannot.
+    /// Changes the raw data, as a defect or another version of the store would. Panics if the data cannot be changed.
     async fn tamper(&self, with: Tampering<'_>);
 
-    /// Removes the data. No handle on it is open any more.
+    /// Removes the data. The suite calls this once no handle on the data is open. By default, this does nothing.
     async fn remove(&self) {}
 }
 
@@ -39,7 +39,7 @@ pub trait Place: Send + Sync {
 pub enum Tampering<'a> {
     /// Sets the version of the data to the one after the newest that this program knows.
     Newer,
-    /// Restores the version of the data.
+    /// Restores the version of the data after `Newer`.
     NotNewer,
     /// Sets the status of this session to a word that no version knows, and removes constraints that forbid it.
     UnknownStatus(&'a SessionKey),
@@ -59,12 +59,12 @@ impl RecordedPlace {
         Self { place, history, handles: AtomicU32::new(0) }
     }
 
-    /// Opens the store there.
+    /// Opens the store at this place, and creates it if it is missing.
     pub(crate) async fn open(&self) -> Result<Recorded, StoreError> {
         self.handle(self.place.open().await)
     }
 
-    /// Opens the store only if it exists and is up to date. `None` if the store has no such way to open.
+    /// Opens the store only if it exists and is up to date. Returns `None` if the store cannot be opened in this way.
     pub(crate) async fn open_as_it_is(&self) -> Option<Result<Recorded, StoreError>> {
         Some(self.handle(self.place.open_as_it_is().await?))
     }

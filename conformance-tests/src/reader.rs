@@ -1,4 +1,4 @@
-//! A client that follows a session. It keeps its cursor as text, together with the events that it has read.
+//! Reads of events and deltas, and a client that follows a session. The client keeps its cursor as text.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{EventCursor, EventPage, StateStore, StoreError, StreamId};
@@ -11,7 +11,7 @@ use crate::snapshot::{PAGES_MAX, endless};
 /// The running stream and the texts of its deltas.
 pub(crate) type Shown = Option<(StreamId, Vec<String>)>;
 
-/// One page of the events and deltas of a session.
+/// Events and deltas that were read: the numbers of the events, and the running stream.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) events: Vec<u64>,
@@ -106,7 +106,8 @@ impl Reader {
         Self { kept: EventCursor::START.to_string(), events: 0, shown: None }
     }
 
-    /// Reads one page and returns whether there are more. Fails if a row is missing or repeated.
+    /// Reads one page and returns whether there are more. Fails if a row is missing or repeated, or if the page has
+    /// more than `limit` rows.
     pub(crate) async fn page(&mut self, store: &Handle, key: &SessionKey, limit: u32) -> CaseResult<bool> {
         let kept = &self.kept;
         let cursor = kept.parse().map_err(|why| Failure::new(format!("the cursor {kept}: {why}")))?;

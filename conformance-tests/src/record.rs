@@ -14,8 +14,8 @@ use crate::shown::shown;
 const OPERATIONS_MAX: usize = 30;
 
 /// The newest operations on a store, over all its handles, in the order in which they were requested. When the list is
-/// full, reads are dropped first, since they change nothing. A read that repeats an earlier one with the same answer is
-/// only counted.
+/// full, the oldest read is dropped first, since reads change nothing. A read that repeats an earlier one with the same
+/// answer is only counted.
 #[derive(Clone, Default)]
 pub(crate) struct History {
     kept: Arc<Mutex<Kept>>,
@@ -52,7 +52,7 @@ impl Operation {
         !self.request.writes() && !matches!(self.request, Request::Wait(..))
     }
 
-    /// Returns whether this is the same request of the same handle, with the same answer.
+    /// Returns true if this is the same request of the same handle, with the same answer.
     fn repeats(&self, earlier: &Self, end: &End) -> bool {
         earlier.handle == self.handle && earlier.request == self.request && earlier.end.as_ref() == Some(end)
     }
@@ -107,7 +107,7 @@ impl History {
         }
     }
 
-    /// Forgets the operations, for a case that repeats its steps.
+    /// Removes all operations from the list, for a case that repeats its steps.
     pub(crate) fn forget(&self) {
         self.lock().operations.clear();
     }
@@ -142,7 +142,8 @@ impl History {
 }
 
 impl Kept {
-    /// Returns the index of an earlier read with the same request and answer and no write since.
+    /// Returns the index of an earlier read by the same handle with the same request and answer, if only reads came
+    /// since.
     fn same_read_before(&self, at: usize, end: &End) -> Option<usize> {
         let this = self.operations.get(at)?;
         let before = self.operations.iter().enumerate().take(at).rev();
@@ -186,7 +187,7 @@ impl Layer for Recording {
     }
 }
 
-/// An operation that has no answer yet.
+/// A guard for an operation in progress. If it is dropped before the answer, the operation is recorded as dropped.
 struct Asked<'a> {
     history: &'a History,
     number: u64,

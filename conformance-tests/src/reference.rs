@@ -1,5 +1,5 @@
-//! The harness of the reference store. It lives in this crate because the suite's broken stores are the reference store
-//! with one fault each.
+//! The harness of the reference store. It lies in this crate because most of the suite's broken stores are the
+//! reference store with one fault each.
 
 use async_trait::async_trait;
 use holdover_store_memory::{Limits, MemoryStore};
@@ -9,7 +9,7 @@ use crate::clock::{ClockControl, VirtualClock};
 use crate::gap::Gap;
 use crate::harness::{Instance, StoreHarness, StoreInfo};
 
-/// Small limits that tests reach quickly, and still large enough for every case.
+/// Limits that are small enough for tests to reach them quickly, and large enough for every case.
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
 /// The harness of the in-memory reference store.
@@ -41,7 +41,7 @@ impl StoreHarness for MemoryHarness {
         MemoryStore::clone(of.store())
     }
 
-    /// Keeps the data, which lives as long as one handle on it.
+    /// Returns another handle on the same data. The data lives as long as a handle on it does.
     async fn reopen(&self, of: Instance<MemoryStore>) -> Instance<MemoryStore> {
         Instance::new(MemoryStore::clone(of.store()))
     }

@@ -1,4 +1,4 @@
-//! The report of a run of the suite, as data. The modules below render it.
+//! The report of a run of the suite, as data. Submodules judge and render it.
 
 mod badge;
 mod console;
@@ -45,7 +45,7 @@ pub struct Report {
     pub verdict: Verdict,
     /// The verdict on each level.
     pub levels: Vec<LevelReport>,
-    /// The capabilities that the store declares. `None` if no case was run.
+    /// The capabilities that the store declares. `None` if no case ran to its end.
     pub capabilities: Option<Capabilities>,
     /// The levels and capabilities that the store does not claim, with reasons.
     pub gaps: Vec<Gap>,
@@ -62,7 +62,7 @@ pub struct Report {
     pub milliseconds: u64,
     /// The durations of the store's operations.
     pub operations: Vec<OperationReport>,
-    /// Every case, in the order of the suite.
+    /// Every case that the filter selects, in the order of the suite. Cases that were skipped are included.
     pub cases: Vec<CaseReport>,
 }
 
@@ -76,7 +76,7 @@ pub struct CaseReport {
     pub title: String,
     /// The level that the case belongs to.
     pub level: Level,
-    /// The optional capability that the case tests.
+    /// The capability that the case tests, if only some stores have it.
     pub needs: Option<Capability>,
     /// The way in which the case tests the store.
     pub kind: Kind,
@@ -84,7 +84,7 @@ pub struct CaseReport {
     pub clause: String,
     /// The status of the case.
     pub status: Status,
-    /// The duration of the case.
+    /// The duration of the case. 0 if it was skipped.
     pub milliseconds: u64,
     /// The reason why the case was skipped.
     pub skipped: Option<String>,

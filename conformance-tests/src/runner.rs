@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::status::Status;
 use crate::world::Worlds;
 
-/// Runs one case once, in the caller's tokio runtime: without a time limit, and a panic of the store is not caught.
+/// Runs one case once in the caller's tokio runtime. There is no time limit, and a panic of the store is not caught.
 pub async fn run<H: StoreHarness>(case: &Case, harness: H, settings: Settings) -> CaseReport {
     let worlds = Worlds::new(harness);
     let attempt = Attempt::here(case, &worlds, settings).await;
@@ -65,7 +65,7 @@ impl StoreTests {
         self
     }
 
-    /// Runs the tests that the arguments of this process select.
+    /// Runs the tests that the arguments of this process select, and returns the exit code of the process.
     pub fn run(self) -> ExitCode {
         libtest_mimic::run(&Arguments::from_args(), self.tests).exit_code()
     }

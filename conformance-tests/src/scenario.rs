@@ -56,12 +56,12 @@ impl Scenario {
         Self { tenant: fresh_id("scenario"), lease, life: 7 }
     }
 
-    /// Creates a scenario for a tenant with this name. Every request carries the name.
+    /// Creates a scenario for a tenant with this name, by which each of its requests can be recognized on the wire.
     pub(crate) fn named(name: &str, lease: Duration) -> Self {
         Self { tenant: id(name), ..Self::new(lease) }
     }
 
-    /// Returns the same scenario for the next life of its session.
+    /// Returns the same scenario for another life of its session, after the current one was deleted.
     pub(crate) fn next_life(&self) -> Self {
         Self { life: self.life + 1, ..self.clone() }
     }
@@ -84,7 +84,7 @@ impl Scenario {
         Fence { key: self.target(), incarnation: self.incarnation(), epoch: Epoch(1) }
     }
 
-    /// Sets the stage in a store and returns the model in the same state. Fails if an answer of the store differs from
+    /// Sets the stage in a store, and returns the model in the same state. Fails if an answer of the store differs from
     /// the model's.
     pub(crate) async fn prepare(&self, store: &Handle, stage: Stage) -> CaseResult<Model> {
         let mut model = Model::new(NOW);
@@ -250,7 +250,8 @@ impl Scenario {
     }
 }
 
-/// Makes a commit with every part.
+/// Makes a commit with most parts. A stream and a checkpoint are in `spoken`, the end of a run and a release in
+/// `parting`.
 fn full(ask: Ask) -> Commit {
     Commit {
         expected_version: Some(Version(3)),

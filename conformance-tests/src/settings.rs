@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Capability, Case};
 
-/// The environment variables that set a run in which each case is a test.
+/// The environment variables with the settings of a run in which each case is a test.
 pub(crate) const SEED: &str = "HOLDOVER_SUITE_SEED";
 const SCRIPTS: &str = "HOLDOVER_SUITE_SCRIPTS";
 const KILLS: &str = "HOLDOVER_SUITE_KILLS";
 
-/// The seed and the amount of random work in a run. Reports show all of them.
+/// The seed and the amount of random work in a run. Reports show them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Settings {
@@ -33,7 +33,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the settings from the environment. `Err` names a variable with an invalid value.
+    /// Reads the settings from the environment. The error names a variable with an invalid value.
     pub(crate) fn from_environment() -> Result<Self, String> {
         Self::from_variables(|name| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned()))
     }
@@ -52,7 +52,8 @@ impl Settings {
         Ok(Self { seed, scripts, kills })
     }
 
-    /// Returns the time limit of the case: `usual` with default settings, in proportion more with higher ones.
+    /// Returns the time limit of the case. It is `usual`, multiplied in proportion if the case depends on a setting
+    /// that is above its default.
     pub(crate) fn time_max(self, case: &Case, usual: Duration) -> Duration {
         let Self { scripts, kills, .. } = Self::default();
         if case.category() == "prop" || case.id == "race.linearizable_histories" {

@@ -8,7 +8,8 @@ const CHARS_MAX: usize = 400;
 /// The endings of empty fields.
 const EMPTY: [&str; 4] = [": None", ": []", ": {}", ": Labels({})"];
 
-/// The number of hexadecimal digits of an incarnation, and the number that is enough to tell two apart.
+/// The number of hexadecimal digits of an incarnation, and how many of them are shown, which is enough to tell two
+/// apart.
 const INCARNATION_DIGITS: usize = 32;
 const INCARNATION_SHOWN: usize = 8;
 

@@ -24,7 +24,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns whether every message, event, item and checkpoint of `earlier` is still there and no count of the
+    /// Returns true if every message, event, item and checkpoint of `earlier` is still there and no count of the
     /// session went back. This holds as long as nothing is consumed or removed.
     pub(crate) fn holds(&self, earlier: &Self) -> bool {
         let session = |it: &Self| {

@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 pub enum Status {
     /// The store does what the case asks for.
     Passed,
-    /// The store does not do what the case asks for. If the case was repeated, it failed again.
+    /// The store does not do what the case asks for. If the case was repeated, it did not pass the second time either.
     Failed,
     /// The case failed, but passed when it was repeated. Counts as failed.
     Flaky,
     /// The case was not run, and the report says why.
     Skipped,
-    /// The store answered `Unsupported` to an operation that it claims. Counts as failed.
+    /// The store answered `Unsupported` to an operation that it claims to support. Counts as failed.
     NotImplemented,
 }
 
@@ -33,7 +33,7 @@ impl Status {
         }
     }
 
-    /// Returns whether the status counts as a failure.
+    /// Returns true if the status counts as a failure.
     pub fn is_failure(self) -> bool {
         match self {
             Self::Failed | Self::Flaky | Self::NotImplemented => true,

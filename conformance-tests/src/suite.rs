@@ -1,4 +1,4 @@
-//! The second entry point: runs all cases from a program and reports the results.
+//! Runs the cases from a program and reports the results. The other entry point is the macro `conformance_tests!`.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::harness::StoreHarness;
 use crate::report::{CaseReport, Report};
 use crate::settings::Settings;
 
-/// Runs the cases of the suite against a store and reports the results.
+/// A run of the suite against one store. [`run`](Self::run) runs the cases and reports the results.
 ///
 /// ```no_run
 /// # async fn example<H: holdover_conformance_tests::StoreHarness + Default>() {
@@ -51,8 +51,8 @@ pub struct Progress<'a> {
 }
 
 impl<H: StoreHarness> Suite<H> {
-    /// Creates a suite of all cases that the store claims. `make` makes a new harness for each case, so no two
-    /// cases share a clock.
+    /// Creates a suite of all cases that the store claims. `make` creates a harness of its own for each run of a case,
+    /// so no two cases share a clock unless `make` shares it.
     pub fn new(make: impl Fn() -> H + Send + Sync + 'static) -> Self {
         let jobs = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
@@ -90,15 +90,16 @@ impl<H: StoreHarness> Suite<H> {
         self
     }
 
-    /// Sets the number of random scripts in each comparison with the model. The time for the case grows with it. The
-    /// default is 16.
+    /// Sets the number of random scripts in each comparison with the model, and of random histories that are checked.
+    /// The time limit of these cases grows with it. The default is 16.
     #[must_use]
     pub fn scripts(mut self, scripts: NonZeroU32) -> Self {
         self.settings.scripts = scripts;
         self
     }
 
-    /// Sets the number of processes that each kill case kills. The time for the case grows with it. The default is 40.
+    /// Sets the number of processes that each kill case kills. The time limit of these cases grows with it. The default
+    /// is 40.
     #[must_use]
     pub fn kills(mut self, kills: NonZeroU32) -> Self {
         self.settings.kills = kills;
@@ -112,7 +113,8 @@ impl<H: StoreHarness> Suite<H> {
         self
     }
 
-    /// Sets the real time after which a case counts as hanging and fails. The default comes from the harness.
+    /// Sets the real time after which a case counts as hanging and fails. The default is that of the harness. Cases
+    /// whose [`scripts`](Self::scripts) or [`kills`](Self::kills) are raised get proportionally more time.
     #[must_use]
     pub fn case_time_max(mut self, time: Duration) -> Self {
         self.case_time_max = Some(time);
@@ -128,7 +130,7 @@ impl<H: StoreHarness> Suite<H> {
     }
 
     /// Sets the command that failures print for running a case again. ` --filter ID --seed N` is appended to the
-    /// command, and ` --scripts N` or ` --kills N` if they were set.
+    /// command, and ` --scripts N` and ` --kills N` if they differ from the default.
     #[must_use]
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.again = Some(command.into());
@@ -139,12 +141,12 @@ impl<H: StoreHarness> Suite<H> {
     /// this method may be called in any runtime. A case that failed runs once more, unless it ran out of time. If it
     /// then passes, it is [`Flaky`](crate::Status::Flaky), which is a failure too.
     ///
-    /// The run stops and fails in two cases: the harness cannot create an instance, open a peer of it and reopen it,
-    /// each within the time limit of a case; or three consecutive cases run out of time. [`Report::stopped`] holds the
-    /// reason.
+    /// The run stops and fails for one of two reasons: the harness cannot create an instance, open a peer of it and
+    /// reopen it, all within the time limit of one case; or three cases in a row run out of time. [`Report::stopped`]
+    /// holds the reason.
     ///
     /// # Panics
-    /// If no harness can be created.
+    /// If `make` panics when it is first called, or if the callback of [`on_case`](Self::on_case) panics.
     pub async fn run(self) -> Report {
         let (tell, told) = oneshot::channel();
         thread::spawn(move || {

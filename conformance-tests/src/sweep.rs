@@ -1,4 +1,4 @@
-//! Requests that are repeated until they are done: walks of a retention rule, and claims of due sessions.
+//! Requests that are repeated until nothing is left to do: walks of a retention rule, and claims of due sessions.
 
 use holdover_store::{Claim, ClaimDue, PurgeReport, RetentionRule, StateStore, StoreError};
 
@@ -6,8 +6,8 @@ use crate::bench::Handle;
 use crate::failure::{CaseResult, ensure};
 use crate::snapshot::{PAGES_MAX, endless};
 
-/// Walks a retention rule to its end. Returns what it removed and the number of steps. Fails if a step removes more
-/// sessions than its limit.
+/// Walks a retention rule to its end. Returns what was removed and the number of calls. Fails if a call removes more
+/// sessions than the limit of the rule.
 pub(crate) async fn swept(store: &Handle, rule: RetentionRule) -> CaseResult<(PurgeReport, usize)> {
     Ok(try_swept(store, rule).await??)
 }
@@ -35,12 +35,12 @@ pub(crate) async fn try_swept(
     Err(endless())
 }
 
-/// Returns what the whole walk of a rule removes.
+/// Walks a retention rule to its end and returns what was removed.
 pub(crate) async fn removed(store: &Handle, rule: &RetentionRule) -> CaseResult<PurgeReport> {
     Ok(swept(store, rule.clone()).await?.0)
 }
 
-/// Claims as many due sessions as `due` asks for, if there are so many. One call may return fewer, so it is repeated.
+/// Claims as many sessions as `due` asks for, if that many are due. One call may return fewer, so it is repeated.
 pub(crate) async fn as_many_due(store: &Handle, mut due: ClaimDue) -> Result<Vec<Claim>, StoreError> {
     let mut all = Vec::new();
     while !due.runs.is_empty() {

@@ -13,7 +13,7 @@ use crate::harness::{Instance, StoreHarness};
 use crate::proxy::Proxy;
 use crate::raw_data::Place;
 
-/// The time that the harness has to dispose of one instance, however long a case may take.
+/// The maximum time for the disposal of one instance, even if a case may take longer.
 const DISPOSE_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// One instance of a store, as cases use it.
@@ -31,8 +31,8 @@ pub(crate) trait World: Send + Sync {
     async fn reopen(self: Box<Self>) -> Box<dyn World>;
 }
 
-/// A harness, with every instance and place that it has made and not disposed of. Each belongs to one world and waits
-/// here after that world is dropped, because a drop cannot await.
+/// A harness, with every instance and place that it has made and not yet disposed of. Each belongs to one world. When
+/// that world is dropped, the instance or place stays here until it is disposed of, because a drop cannot await.
 pub(crate) struct Worlds<H: StoreHarness> {
     harness: H,
     instances: Mutex<Vec<Arc<Instance<H::Store>>>>,
@@ -55,7 +55,7 @@ impl<H: StoreHarness> Worlds<H> {
         self.world(instance)
     }
 
-    /// Disposes of unused instances and places, one after another. A disposal that takes too long is dropped.
+    /// Disposes of unused instances and places, one after another. A disposal that takes too long is cancelled.
     pub(crate) async fn dispose(&self) {
         while let Some(instance) = self.next_over() {
             let _ = tokio::time::timeout(self.dispose_time_max(), self.harness.dispose(instance)).await;
@@ -87,7 +87,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The world of one instance.
+/// One instance of a store, with the harness that made it.
 pub(crate) struct HarnessWorld<H: StoreHarness> {
     worlds: Arc<Worlds<H>>,
     instance: Arc<Instance<H::Store>>,

@@ -16,7 +16,7 @@ use crate::proxy::Proxy;
 /// A harness that puts every store of another harness inside a layer, to test the layer. If the store passes the suite
 /// and the layer keeps the contract, the layer passes too.
 ///
-/// A child process or an unopened place would be opened without the layer, so there is neither.
+/// A child process or an unopened place would be opened without the layer, so this harness offers neither.
 pub struct Wrapped<H, F> {
     harness: H,
     wrap: F,

@@ -16,7 +16,7 @@ use holdover_store_memory::{Limits, MemoryStore};
 /// The message of the injected error.
 const FAULT: &str = "the backend is away";
 
-/// Fails every call of one operation.
+/// A layer that fails every call of one operation.
 struct Fails(&'static str);
 
 #[async_trait]

@@ -74,7 +74,8 @@ impl StoreHarness for Harness {
     }
 }
 
-/// Runs the script cases on one store and returns the status of each, with the case's id.
+/// Runs the cases with scripts, except the one that reopens the store, each on a store of its own with these gaps.
+/// Returns the id and the status of each case.
 async fn told(gaps: &[Gap]) -> Vec<(&'static str, Status)> {
     let mut told = Vec::new();
     for case in all().filter(|case| case.category() == "prop" && !case.id.contains("reopen")) {

@@ -1,4 +1,4 @@
-//! Runs the whole suite on a clock that no case moves, with a store that waits several times in each call.
+//! Runs the suite on a clock that no case moves, with a store that waits several times in each call.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

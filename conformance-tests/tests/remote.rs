@@ -1,5 +1,5 @@
-//! A harness whose store and clock are remote. The suite asks it to dispose of every instance, however the
-//! case ended, and opens no more peers than it allows.
+//! Tests of the suite with a harness whose store and clock look remote. The suite asks it to dispose of every instance,
+//! however the case ended, and opens no more peers than it allows.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -63,8 +63,8 @@ impl StoreHarness for Short {
     }
 }
 
-/// The memory store with pages of at most half the requested length. Every list begins with an empty page
-/// that has a cursor, as a store with partitions may return.
+/// The memory store with pages of at most half the requested length, rounded up. Every list with a cursor begins with
+/// an empty page, as a store with partitions may return.
 struct ShortPages(MemoryStore);
 
 /// The position after the empty first page.

@@ -19,7 +19,7 @@ const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16
 #[derive(Debug, Clone, Copy)]
 struct Unusual {
     limits: Limits,
-    /// The longest time that a wait for a change takes before it returns, even if nothing changed.
+    /// The maximum time after which a wait for a change returns, even if nothing changed.
     looks_after: Duration,
     /// The number of times that a wait yields before it begins to listen for changes.
     listens_after: usize,

@@ -69,7 +69,7 @@ impl Harness {
         Self { wrong, clock: VirtualClock::new(), opened: Arc::default(), gaps }
     }
 
-    /// A suite whose cases share one counter of opened stores.
+    /// Returns a suite whose cases share one counter of opened stores.
     fn suite(self) -> Suite<Self> {
         Suite::new(move || Self { clock: VirtualClock::new(), ..self.clone() }).jobs(2)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Arrows between names. Each has a reason.
+/// A set of arrows between names. Each arrow has a reason.
 #[derive(Debug, Clone)]
 pub struct Graph<T> {
     arrows: BTreeMap<String, BTreeMap<String, T>>,
@@ -25,12 +25,13 @@ impl<T> Graph<T> {
         self.arrows.get_mut(from)?.remove(to)
     }
 
-    /// Returns the reason of an arrow.
+    /// Returns the reason of an arrow, or `None` if there is no such arrow.
     pub fn why(&self, from: &str, to: &str) -> Option<&T> {
         self.arrows.get(from)?.get(to)
     }
 
     /// Returns the shortest path along the arrows, including both ends. A path from a name to itself is a cycle.
+    /// Returns `None` if there is no path.
     pub fn way(&self, from: &str, to: &str) -> Option<Vec<String>> {
         let mut before: BTreeMap<&str, &str> = BTreeMap::new();
         let mut next = VecDeque::from([from]);
@@ -56,7 +57,8 @@ impl<T> Graph<T> {
         None
     }
 
-    /// Returns a shortest cycle for each group of names that reach each other. Empty if there is no cycle.
+    /// Returns the shortest cycle through each name, in the order of their lengths. A cycle that shares a name with an
+    /// earlier one is left out.
     pub fn cycles(&self) -> Vec<Vec<String>> {
         let mut told = BTreeSet::new();
         let mut cycles: Vec<_> = self.arrows.keys().filter_map(|name| self.way(name, name)).collect();

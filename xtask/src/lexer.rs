@@ -1,4 +1,4 @@
-//! Splits Rust source into words and signs, without its comments.
+//! Splits Rust source into tokens: words, texts and signs.
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub enum Kind<'a> {
     Word(&'a str),
     /// `::`
     Path,
-    /// The text between the quotes of a literal.
+    /// The text between the quotes of a string literal.
     Text(&'a str),
     /// Any other character.
     Sign(char),
@@ -34,7 +34,7 @@ impl Token<'_> {
     }
 }
 
-/// Returns the tokens of a source. Comments and doc comments are left out.
+/// Returns the tokens of a source. Comments, doc comments and character literals are left out.
 pub fn lex(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let (mut at, mut line) = (0, 1);
@@ -82,7 +82,7 @@ fn is_name(sign: char) -> bool {
     sign == '_' || sign.is_alphanumeric()
 }
 
-/// Returns the length of a block comment, which may contain others.
+/// Returns the length of a block comment in bytes. Block comments may be nested.
 fn block_comment(rest: &str) -> usize {
     let (mut at, mut depth) = (0, 0_usize);
     while let Some(sign) = rest[at..].chars().next() {
@@ -123,8 +123,8 @@ fn quoted(rest: &str) -> Option<(&str, usize)> {
     Some((&inner[..end], rest.len() - inner.len() + end + 1))
 }
 
-/// Returns the length of a character such as `'x'`, `'\n'` or `'\u{…}'`. For a lifetime, returns the length of its
-/// quote.
+/// Returns the length in bytes of a character such as `'x'`, `'\n'` or `'\u{…}'`. For a lifetime, returns the length of
+/// its quote.
 fn character(rest: &str) -> usize {
     let mut signs = rest.char_indices().skip(1);
     match signs.next() {

@@ -1,4 +1,5 @@
-//! Counts the lines of code: lines of Rust, SQL and Lua that are not blank and not part of tests.
+//! Counts the lines of code: lines of Rust, SQL and Lua that are not blank. Comments count. Tests, benches, examples
+//! and benchmarks do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +47,7 @@ impl Lines {
         self.crates.values().sum()
     }
 
-    /// Returns a table with a row for each crate, the largest first.
+    /// Returns a table with a row for each crate, the largest first, and then rows for the total and the broken stores.
     pub fn table(&self) -> String {
         let mut rows: Vec<_> = self.crates.iter().map(|(name, lines)| (name.as_str(), *lines)).collect();
         rows.sort_by_key(|(name, lines)| (usize::MAX - lines, *name));
@@ -100,7 +101,8 @@ impl File {
     }
 }
 
-/// Returns the text after the word `mod`: a name, and a semicolon or a brace.
+/// Returns the text after the word `mod`: a name, and a semicolon or a brace. Returns `None` if the line declares no
+/// module.
 fn module(line: &str) -> Option<&str> {
     let (before, module) = line.trim().split_once("mod ")?;
     (before.is_empty() || before.starts_with("pub")).then_some(module)

@@ -1,7 +1,7 @@
 //! `docs/long-run.md`: the record of the tests that are also run with large counts, in parts.
 //!
-//! A part may take at most an hour; a test checks the times on the page. When a part passes, its row records the
-//! count, the commit, the day and the duration. So a run that was interrupted continues with the remaining parts.
+//! A part may take at most an hour; a test checks the times on the page. When a part passes, its row records the count,
+//! the commit, the day, the duration and the machine. So a run that was interrupted continues with the remaining parts.
 
 use std::process::Command;
 use std::time::Instant;
@@ -13,7 +13,7 @@ pub const SECONDS_MAX: u64 = 3_600;
 /// The cell of a part that was never run.
 const NOT_RUN: &str = "not run";
 
-/// Tests that are run with a large count.
+/// A group of tests that are run with large counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// The name of the part on the command line.
@@ -136,7 +136,7 @@ impl Row {
         Self { name: part.name.to_owned(), ran }
     }
 
-    /// Returns the time that the part took when it passed, in seconds, or `None` if it never passed.
+    /// Returns the time that the part took when it last passed, in seconds, or `None` if it never passed.
     pub fn seconds(&self) -> Option<u64> {
         self.ran[2].strip_suffix(" s")?.parse().ok()
     }
@@ -146,13 +146,13 @@ impl Row {
         &self.name
     }
 
-    /// Returns the commit at which the part passed, or `None` if it never passed.
+    /// Returns the commit at which the part last passed, or `None` if it never passed.
     pub fn commit(&self) -> Option<&str> {
         Some(self.ran[0].as_str()).filter(|commit| *commit != NOT_RUN)
     }
 }
 
-/// Returns the rows of a page. A part without a row was never run.
+/// Returns one row for each part. A part that has no row on the page, or a row with another count, was never run.
 pub fn rows(page: &str) -> Vec<Row> {
     let row_of = |part: &Part| {
         let mut lines =
@@ -171,7 +171,7 @@ pub fn rows(page: &str) -> Vec<Row> {
     PARTS.iter().map(row_of).collect()
 }
 
-/// Returns the page with these rows.
+/// Returns the page with these rows, one for each part, in order.
 pub fn page(rows: &[Row]) -> String {
     let mut page = "# The long run\n\n\
         Written by `./check --long`: the tests that are run again with large counts. Each part may take an hour at most, and its \
@@ -200,7 +200,7 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// Returns one line if the part cannot be started, or a test failed.
+    /// Returns one line if cargo cannot be started, or if it fails.
     pub fn run(&self) -> Result<u64, String> {
         let counts = self.counts.iter().map(|(name, count)| (name, count.to_string()));
         let began = Instant::now();

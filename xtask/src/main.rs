@@ -81,7 +81,7 @@ fn write_trace() -> Result<String, String> {
 }
 
 /// Runs the parts with these names. Without names, runs the parts that did not pass at this commit. Writes the page
-/// after each part.
+/// after each part. Fails if there are changes that are not committed, and at the first part that fails.
 fn run_long(names: &[&str], tell: &mut dyn FnMut(&str)) -> Result<String, String> {
     if let Some(name) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
         let known: Vec<_> = PARTS.iter().map(|part| part.name).collect();
@@ -115,7 +115,7 @@ fn run_part(part: &Part, commit: &str) -> Result<Row, String> {
     Ok(Row::passed(part, commit, &say("date", &["-u", "+%F"])?, seconds, &machine))
 }
 
-/// Returns true if only the page itself has changed since a commit.
+/// Returns true if nothing but the page of the long run has changed since a commit.
 fn is_this_tree(commit: &str) -> bool {
     say("git", &["diff", "--quiet", commit, "HEAD", "--", ".", &format!(":!{}", long::PAGE)]).is_ok()
 }

@@ -23,7 +23,7 @@ pub struct Dependency {
     pub package: String,
     /// The use of the dependency.
     pub of: For,
-    /// The accepted versions. `None` if only the workspace or a path determines the version.
+    /// The accepted versions, as they are written. `None` if only the workspace or a path determines the version.
     pub versions: Option<String>,
     /// The line in the manifest, from 1.
     pub line: usize,
@@ -64,7 +64,8 @@ impl Workspace {
     ///
     /// # Panics
     ///
-    /// Panics if a manifest is not valid TOML, or a member has none.
+    /// Panics if a manifest is missing or is not valid TOML, or if it lacks its `[workspace]` table or the name of its
+    /// package.
     pub fn read(tree: &Tree) -> Self {
         let text = tree.read(ROOT);
         let root = parse(ROOT, text);
@@ -77,13 +78,13 @@ impl Workspace {
         Self { shared: shared.unwrap_or_default(), members: paths.map(|path| manifest(tree, path)).collect() }
     }
 
-    /// Returns the member of this name.
+    /// Returns the member whose package has this name.
     pub fn member(&self, package: &str) -> Option<&Manifest> {
         self.members.iter().find(|member| member.package == package)
     }
 }
 
-/// Returns the packages of `Cargo.lock`, with their names and versions.
+/// Returns the name and version of each package in `Cargo.lock`.
 pub fn locked(tree: &Tree) -> Vec<(String, String)> {
     const LOCK: &str = "Cargo.lock";
     let root = parse(LOCK, tree.read(LOCK));

@@ -1,4 +1,4 @@
-//! Markdown pages: their code spans, links, headings and tables.
+//! Markdown pages: their code spans, links, anchors and tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,11 +16,11 @@ pub struct Piece {
 /// The parsed parts of a page.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// The text between backticks, without code blocks.
+    /// The texts of code spans. Code blocks are left out.
     pub code: Vec<Piece>,
-    /// The targets of links and pictures, as they are written.
+    /// The targets of inline links, of pictures and of link definitions, as they are written.
     pub links: Vec<Piece>,
-    /// The anchors that a link may name after `#`, as GitHub derives them from headings.
+    /// The anchors that a link may name after `#`: those that GitHub derives from headings, and those of HTML tags.
     pub anchors: BTreeSet<String>,
 }
 

@@ -35,7 +35,7 @@ pub struct Module {
     pub named: Vec<Named>,
 }
 
-/// A path of at least two names, as it is written.
+/// A path that a `use` imports, or a path of at least two names elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// The path.
@@ -50,6 +50,10 @@ pub struct Named {
 
 impl Modules {
     /// Reads the modules of the crate whose root is this file.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the file of a module is missing.
     pub fn read(tree: &Tree, root: &str) -> Self {
         let mut modules = Self::default();
         read::file(&mut modules.all, tree, root, Way::new(), false);

@@ -1,8 +1,8 @@
 //! The list of the public items of the facade, which is committed: `holdover/public-api.txt`.
 //!
-//! It is built from the JSON that rustdoc writes for each crate. It shows every name that `holdover` exports, in
-//! its module, with the fields, variants, methods and traits that its crate gives it. So every change of the public
-//! items changes that file.
+//! It is built from the JSON that rustdoc writes for each crate. It shows every name that `holdover` exports, in its
+//! module, with the fields, variants, methods and traits that its crate gives it. So a change of the public items shows
+//! as a change of that file.
 
 mod docs;
 mod items;
@@ -14,7 +14,8 @@ pub use items::list;
 /// The path of the committed list.
 pub const LIST: &str = "holdover/public-api.txt";
 
-/// Returns the lines in which two lists differ. Removed lines begin with `-`, added lines with `+`.
+/// Returns the lines in which two lists differ, each with the lines that it is nested in. Removed lines begin with `-`,
+/// added lines with `+`.
 pub fn difference(before: &str, after: &str) -> Vec<String> {
     let (before, after): (Vec<_>, Vec<_>) = (paths(before), paths(after));
     let gone = before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
@@ -22,7 +23,7 @@ pub fn difference(before: &str, after: &str) -> Vec<String> {
     gone.chain(came).collect()
 }
 
-/// Returns each line with the lines that it is nested in.
+/// Returns each line after the lines that it is nested in, separated by ` / `.
 fn paths(list: &str) -> Vec<String> {
     let mut above: Vec<&str> = Vec::new();
     let lines = list.lines().filter(|line| !line.trim().is_empty()).map(|line| {

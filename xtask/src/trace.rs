@@ -29,7 +29,7 @@ struct Row<'p> {
 /// The content of the page, and its faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// The line with the counts, as it must be at the head of the page.
+    /// The line with the counts, which must stand between the marks on the page.
     pub head: String,
     /// The page with these counts.
     pub page: String,
@@ -132,7 +132,7 @@ fn quotes(by: &str) -> bool {
     by.strip_prefix('“').and_then(|rest| rest.rfind('”')).is_some_and(|end| end > 0)
 }
 
-/// Returns true if a file has a test of this name: a function, a case with this name, or a match arm.
+/// Returns true if a file has a test of this name: a function, a quoted name, or a match arm.
 fn holds(text: &str, name: &str) -> bool {
     let function = words(text, name).any(|at| text[..at].ends_with("fn "));
     let arm =
@@ -140,7 +140,7 @@ fn holds(text: &str, name: &str) -> bool {
     function || text.contains(&format!("\"{name}\"")) || arm()
 }
 
-/// Returns the places of a word, with no letter, digit or underscore next to it.
+/// Returns the positions of a word in the text where no letter, digit or underscore is next to it.
 fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
     let part = |sign: char| sign == '_' || sign.is_ascii_alphanumeric();
     text.match_indices(word)
@@ -148,7 +148,7 @@ fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
         .filter(move |at| !text[..*at].ends_with(part) && !text[at + word.len()..].starts_with(part))
 }
 
-/// Returns the page with this line between its marks.
+/// Returns the page with this line between its marks. Panics if the page has no marks.
 fn with_head(page: &str, head: &str) -> String {
     const BEGIN: &str = "<!-- counts -->\n";
     const END: &str = "\n<!-- /counts -->";

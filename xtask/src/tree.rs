@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 
 /// The folders with files that are built or downloaded.
 const SKIPPED: &[&str] = &["target", "node_modules"];
-/// The only hidden folders that belong to the repository.
+/// The only hidden folders whose files are read.
 const HIDDEN: &[&str] = &[".cargo", ".ci", ".github"];
 
-/// All files below a folder. Paths are relative to the folder, with `/` between their parts.
+/// The files below a folder, except those in most hidden folders and in folders of built or downloaded files. Paths are
+/// relative to the folder, with `/` between their parts.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
@@ -86,11 +87,11 @@ impl Tree {
         })
     }
 
-    /// Writes a file of the tree to the disk.
+    /// Writes a file to the disk. The tree itself stays as it was read.
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(&self, path: &str, text: &str) -> std::io::Result<()> {
         std::fs::write(self.root.join(path), text)
     }
@@ -114,8 +115,8 @@ fn walk(root: &Path, under: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Resolves a path that is written in a file of `folder`, relative to the root. Returns `None` if it leads out of
-/// the repository.
+/// Resolves a path that a file in `folder` names. The result is relative to the root. Returns `None` if the path leads
+/// out of the repository.
 pub fn resolve(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {

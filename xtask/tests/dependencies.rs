@@ -10,8 +10,8 @@ use xtask::tree::Tree;
 /// The crates that each crate may be built from, and those that only its tests may use. Both lists are complete: an
 /// entry that is no longer needed must be removed.
 ///
-/// The core and the stores know the contract, but not each other. No store knows the suite; test harnesses know
-/// both.
+/// Outside of tests, the core and the stores depend on the contract, but not on each other, and no store depends on the
+/// suite. The harnesses depend on the suite and on the stores.
 const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("holdover-store", &[], &[]),
     ("holdover-core", &["store"], &["store-memory", "store-sqlite"]),
@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("holdover-store-postgres", &["store"], &["launcher"]),
     ("holdover-store-redis", &["store"], &["launcher"]),
     ("holdover-store-layers", &["store"], &["store-memory", "store-sqlite"]),
-    // The suite compares other stores with the reference store.
+    // With a feature, the suite contains the harness of the reference store and the broken stores made from it.
     ("holdover-conformance-tests", &["store", "store-memory"], &["store-memory", "store-sqlite"]),
     (
         "holdover-harnesses",
@@ -73,7 +73,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("holdover-launcher", &[], &[]),
     ("holdover-benchmarks", &["holdover", "store"], &["launcher"]),
     ("xtask", &[], &[]),
-    // A service knows the facade. The author of a store knows the contract.
+    // A service depends on the facade, and a store on the contract.
     ("holdover-example-embed", &["holdover"], &["launcher"]),
     ("holdover-example-typed-tools", &["holdover"], &[]),
     ("holdover-example-custom-policy", &["holdover"], &[]),
@@ -86,7 +86,7 @@ fn crates_depend_on_each_other_as_the_architecture_says() {
     fault::none(arrows(&Workspace::read(&Tree::here()), ARROWS));
 }
 
-/// Dependencies of tests count, too: cargo cannot package a crate whose tests need a crate that is published later.
+/// Dependencies of tests count too: cargo cannot package a crate whose tests need a crate that is published later.
 #[test]
 fn no_crate_is_built_from_itself() {
     fault::none(cycles(&Workspace::read(&Tree::here())));
@@ -155,7 +155,8 @@ fn cycles(workspace: &Workspace) -> Vec<Fault> {
     faults.collect()
 }
 
-/// A version requirement below 1 must name the minor version, because the next minor version may be incompatible.
+/// Returns a fault for each version requirement that does not name a major version or, below 1, a minor version. Below
+/// 1, the next minor version may be incompatible.
 fn versions(workspace: &Workspace, locked: &[(String, String)]) -> Vec<Fault> {
     let shared = workspace.shared.iter().map(|one| (ROOT, one));
     let own = workspace

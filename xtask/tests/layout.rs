@@ -92,8 +92,8 @@ fn unmapped(rows: &[Row], Manifest { path, package, .. }: &Manifest) -> Option<F
     }
 }
 
-/// Two kinds of pages are left out. The changelog names old files. The guide names parts of protocols, and its
-/// items are checked when the documentation is built.
+/// Returns a fault for each missing path that a page names. Two kinds of pages are left out: the changelog, which names
+/// old files, and pages inside of crates, such as the guide, which name parts of protocols.
 fn paths(tree: &Tree) -> Vec<Fault> {
     let pages = tree.ending(".md").filter(|path| *path != "CHANGELOG.md" && !path.contains("/src/"));
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks that every link on a page has a target.
+//! Checks that every link on a page leads to a file or folder, and to an anchor in it if it names one.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Checks the page of the long run: it has a row for each part, and each part sets the counts that its tests read.
+//! Checks the page of the long run and its parts: every part has a row, took no longer than it may, sets variables that
+//! are read, and names tests that exist.
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 

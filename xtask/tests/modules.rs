@@ -39,7 +39,7 @@ fn core(tree: &Tree) -> Modules {
     modules
 }
 
-/// Returns a fault for each path to a floor above, in tests, too.
+/// Returns a fault for each path to a floor above, in tests too.
 fn upward(core: &Modules) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (way, module) in core.iter() {

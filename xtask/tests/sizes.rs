@@ -1,17 +1,17 @@
-//! Checks the length of files and of comment lines, and the number of fields of structs.
+//! Checks the length of files and of lines in doc comments, and the number of fields of the structs of the engine.
 
 use xtask::allowed;
 use xtask::fault::{self, Fault};
 use xtask::tree::Tree;
 
-/// The most lines of a file before its tests.
+/// The maximum number of lines of a file before its tests.
 const LINES_MAX: usize = 400;
-/// The list of the files that are longer today, and the limit of each.
+/// The list of the files that are longer than `LINES_MAX`, and the limit of each.
 const ALLOWED: &str = "xtask/allowed/long-files.txt";
-/// The most fields of a struct of the engine.
+/// The maximum number of fields of a struct of the engine.
 const FIELDS_MAX: usize = 12;
 const ENGINE: &str = "core/src/engine/";
-/// The longest line of a doc comment, in characters.
+/// The maximum length of a line of a doc comment, in characters.
 const CHARS_MAX: usize = 130;
 
 #[test]
@@ -76,7 +76,8 @@ fn long_comments(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Finds structs in the format of `rustfmt`: one field per line, indented by four spaces.
+/// Returns a fault for each struct with too many fields. Structs must be in the format of `rustfmt`: one field per
+/// line, indented by four spaces.
 fn wide_structs(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for path in tree.ending(".rs").filter(|path| path.starts_with(ENGINE)) {

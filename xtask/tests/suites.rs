@@ -15,7 +15,7 @@ fn a_target_that_is_the_suite_has_no_other_harness() {
     fault::none(faults);
 }
 
-/// Returns the number of targets with the suite, and a fault for each that would run nothing.
+/// Returns the number of targets with the suite, and a fault for each target that would run no case.
 fn faults(tree: &Tree) -> (usize, Vec<Fault>) {
     let mut targets = 0;
     let mut faults = Vec::new();

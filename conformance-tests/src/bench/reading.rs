@@ -1,4 +1,4 @@
-//! The reads of a case.
+//! The reads that many cases share.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{PendingCall, Session};
@@ -14,7 +14,7 @@ impl Bench {
         load(&self.store, key).await
     }
 
-    /// Returns whether the session's alarm has rung.
+    /// Returns true if the session's alarm has rung.
     pub(crate) async fn is_due(&self, key: &SessionKey) -> CaseResult<bool> {
         let now = self.now().await?;
         Ok(self.load(key).await?.alarm.is_some_and(|alarm| alarm <= now))

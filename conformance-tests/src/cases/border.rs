@@ -1,4 +1,4 @@
-//! Pages at their limit in bytes: filled to the last byte, or with one row that is too large among smaller ones.
+//! Pages at their limit in bytes: filled to the last byte, or with one row among smaller ones that no longer fits.
 
 use holdover_store::PAGE_BYTES_MAX;
 
@@ -39,7 +39,7 @@ cases! {
         "Page: it may be short; a walk to the end is complete";
 }
 
-/// Rows whose walk shows where a page ends.
+/// Rows that fill a page exactly, and the rows after it. A walk over them shows where the page ends.
 struct Rows {
     what: &'static str,
     /// Rows that are written one by one.
@@ -77,7 +77,7 @@ impl Rows {
         self.before.iter().map(|row| vec![row.clone()]).chain([self.together.clone()])
     }
 
-    /// Fails unless these are the pages of a walk over all rows.
+    /// Fails unless the pages together hold all rows in order and none of them is too large.
     fn are(&self, what: &str, pages: &[Vec<Payload>]) -> CaseResult {
         let what = format!("{what} ({})", self.what);
         for page in pages {
@@ -91,7 +91,7 @@ impl Rows {
     }
 }
 
-/// Fails if a page holds more bytes than the limit.
+/// Fails if a page of several rows holds more bytes than the limit.
 fn bounded(what: &str, page: &[Payload]) -> CaseResult {
     let total: usize = page.iter().map(Payload::len).sum();
     ensure!(
@@ -197,7 +197,7 @@ async fn no_delta_is_passed_at_its_bound(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Requests the first page of a list, at the maximum length.
+/// Makes the request for the first page of a list, at the maximum length.
 fn first_page() -> PageRequest {
     PageRequest::first(count(PAGE_ROWS_MAX))
 }

@@ -64,7 +64,7 @@ async fn sweep(t: &Bench, peer: &Handle, op: Op, dropped: &mut Vec<Dropped>) -> 
     Err(Failure::new(format!("expected an end after at most {POLLS_MAX} polls\n    found    none")))
 }
 
-/// Drops `op` after `polls` polls and repeats it. Returns whether the operation had ended by itself.
+/// Drops `op` after `polls` polls and repeats it. Returns true if the operation had ended by itself.
 async fn drop_at(t: &Bench, peer: &Handle, scenario: &Scenario, op: Op, polls: usize) -> CaseResult<bool> {
     let mut model = scenario.prepare(&t.store, op.stage()).await?;
     let request = scenario.request(op, Ask { tag: "swept", lease: t.lease() });
@@ -128,7 +128,7 @@ fn neither(before: &str, after: &str, found: CaseResult<String>) -> Failure {
     }
 }
 
-/// Lets a peer claim the session and continue it.
+/// Lets a peer claim the session, commit and deliver. Fails if this takes too long.
 async fn goes_on(bench: &Bench, peer: &Handle, scenario: &Scenario, op: Op) -> CaseResult {
     if [Op::Delete, Op::Purge].contains(&op) {
         scenario.next_life().prepare(&bench.store, Stage::Failed).await?;

@@ -60,7 +60,7 @@ async fn of_deleted_incarnation_is_gone(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Reads one page of a list and returns its cursor.
+/// Reads one page of a list and returns the cursor of the next page.
 async fn list(store: &Handle, which: usize, page: PageRequest) -> Result<Option<PageCursor>, StoreError> {
     match which {
         0 => Ok(store.list_sessions(&SessionQuery { page, ..SessionQuery::all(id(TENANT)) }).await?.next),

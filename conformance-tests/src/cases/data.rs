@@ -65,7 +65,7 @@ cases! {
         "StoreErrorKind::TooLarge: nothing was changed";
 }
 
-/// Writes `text` into every kind of payload and reads it back.
+/// Writes `text` into every kind of payload except those of deltas and forks, and reads it back.
 async fn everywhere(t: Bench, text: impl Into<Vec<u8>>) -> CaseResult {
     let payload = Payload::new(text.into());
     let new = NewSession {

@@ -58,7 +58,7 @@ cases! {
         "Deletion::incarnation, Interrupt::incarnation, StatusCas::incarnation: another answers NotFound";
 }
 
-/// Creates a running session with a row in every table.
+/// Creates a running session with rows of every kind except labels, checkpoints and deltas.
 async fn full(t: &Bench) -> CaseResult<Claim> {
     let claim = t.running("s").await?;
     t.deliver(&claim.fence.key, message("waiting")).await?;
@@ -105,7 +105,7 @@ async fn removes_every_row_of_session(t: Bench) -> CaseResult {
         (vec![], vec![], vec![]),
         "inbox, runs, pending calls"
     );
-    // The rows that no read shows are gone too: keys, pending ids, places.
+    // What no read shows is gone too: the item keys, the pending ids and the sequence numbers.
     ensure_eq!(t.deliver(key, message("waiting")).await?, InboxSeq(1), "an old key's place in the new inbox");
     let claim = t.claim(key).await?;
     let reuse = Commit {

@@ -124,7 +124,7 @@ async fn every_fenced_op(t: &Bench, fence: &Fence) -> CaseResult {
     Ok(())
 }
 
-/// Checks that operations without a fence take nothing from a live run.
+/// Checks that operations without a fence take nothing from a run whose lease has not ended.
 async fn no_way_around_the_fence(t: &Bench, fence: &Fence, version: Version) -> CaseResult {
     want!(t.store.claim_session(&fence.key, t.claim_one()).await?, ClaimOutcome::Held { .. });
     ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due");

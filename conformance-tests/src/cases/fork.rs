@@ -1,4 +1,4 @@
-//! The contents of forks.
+//! Forks: their contents, and their independence from their source.
 
 use super::prelude::*;
 use crate::snapshot::all_checkpoints;
@@ -42,8 +42,8 @@ cases! {
         "Capabilities::commit_survives (INV-01)";
 }
 
-/// Creates a running session with two checkpoints, and data of every kind before and after the second. Returns its
-/// claim and the version of the second checkpoint.
+/// Creates a running session with three checkpoints, and with data before and after the second one. Returns its claim
+/// and the version of the second checkpoint.
 async fn source(t: &Bench) -> CaseResult<(holdover_store::Claim, Version)> {
     let claim = t.running("source").await?;
     let key = &claim.fence.key;
@@ -213,7 +213,8 @@ async fn of_a_fork_and_delete_the_middle(t: Bench) -> CaseResult {
     let (claim, at) = source(&t).await?;
     let middle = new_fork(claim.fence.incarnation, "middle");
     let of_middle = t.fork(&claim.fence.key, at, middle.clone()).await?;
-    // One fork is made from the fork's own newest checkpoint, and one from a copied checkpoint.
+    // One fork is made from the middle fork's own newest checkpoint, and one from a checkpoint that the middle fork
+    // copied.
     let (newest, older) = (new_fork(middle.incarnation, "newest"), new_fork(middle.incarnation, "older"));
     t.fork(&middle.key, of_middle, newest.clone()).await?;
     let kept = all_checkpoints(&t.store, &middle.key).await?;

@@ -101,8 +101,8 @@ const POLLS_MAX: usize = 500;
 /// The time for which a cancelled fork may continue in the background.
 const SETTLE_MAX: Duration = Duration::from_secs(20);
 
-/// Returns whether a peer sees the fork; it must see the whole fork or nothing. A dropped fork may continue for a
-/// while, so a read that overlaps its end is repeated.
+/// Returns true if a peer sees the whole fork, and false if it sees no fork. Fails if it sees a part of the fork. A
+/// dropped fork may continue for a while, so a read that overlaps its end is repeated.
 async fn none_or_whole(peer: &Handle, whole: &Snapshot) -> CaseResult<bool> {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
     let key = key("fork");

@@ -28,7 +28,7 @@ cases! {
 
 /// The time for which a waiter waits without a hint. It is far longer than a hint takes to arrive.
 const AT_MOST: Duration = Duration::from_secs(10);
-/// The number of reads by another handle between the begin of the wait and the change. A store may read something
+/// The number of reads by another handle between the start of the wait and the change. A store may read something
 /// before it listens, and would miss an earlier hint; the reads give it time, measured by the store's own speed. If a
 /// hint is missed, the test is repeated with another session and more reads.
 const HEAD_STARTS: [usize; 3] = [64, 256, 1024];
@@ -54,7 +54,7 @@ enum Change {
     Retention,
 }
 
-/// The changes that a watch of the session must notice.
+/// The changes that must end a wait that watches the session.
 const OF_A_SESSION: [Change; 12] = [
     Change::Creation,
     Change::Delivery,
@@ -70,7 +70,7 @@ const OF_A_SESSION: [Change; 12] = [
     Change::Retention,
 ];
 
-/// The changes that make a session due.
+/// The changes that make a session due, and so must end a wait for due sessions.
 const OF_WORK: [Change; 7] = [
     Change::CreationThatIsDue,
     Change::Delivery,
@@ -180,7 +180,7 @@ impl Change {
         })
     }
 
-    /// Returns whether the run that holds the session must notice the change.
+    /// Returns true if the run that holds the session must notice the change.
     fn is_news(self) -> bool {
         matches!(
             self,
@@ -193,7 +193,7 @@ impl Change {
         )
     }
 
-    /// Returns whether a store with these capabilities supports the change.
+    /// Returns true if the store declares that it supports the change.
     fn is_known_to(self, t: &Bench) -> bool {
         let capabilities = t.store.capabilities();
         let missing = match self {
@@ -288,7 +288,7 @@ impl Waiter {
         Self { changes, waiting }
     }
 
-    /// Returns whether the wait ended early after the change began.
+    /// Returns true if the wait ended early after the change began.
     async fn hears(mut self) -> CaseResult<bool> {
         (&mut self.waiting).await.map_err(|panicked| Failure::panicked(panicked.to_string()))?
     }

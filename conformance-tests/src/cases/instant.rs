@@ -113,7 +113,7 @@ async fn every_row_has_that_of_its_write(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Makes a move to suspended of a session at `version`, with these messages.
+/// Makes a request that moves a session at `version` to suspended and carries messages with these names.
 fn retry<const N: usize>(version: Version, names: [&str; N]) -> StatusCas {
     StatusCas {
         incarnation: None,
@@ -215,7 +215,7 @@ async fn what_changes_nothing_leaves_updated_at(t: Bench) -> CaseResult {
     while_a_run_holds_it(&t, key).await
 }
 
-/// Repeats and refusals of a run's operations, and of other requests during the run.
+/// Makes repeated and refused requests while a run holds the session. None of them may change it.
 async fn while_a_run_holds_it(t: &Bench, key: &SessionKey) -> CaseResult {
     let wrong = ClaimOne { expected_version: Some(Version(9)), ..t.claim_one() };
     let refused =

@@ -164,7 +164,7 @@ async fn one_that_comes_again_when_it_is_over_stops_nothing(t: Bench) -> CaseRes
         let waiting = InterruptOutcome::AlreadyWaiting { id: id("other") };
         ensure_eq!(t.store.request_interrupt(key, soft("other")).await?, waiting, "the other, again");
     }
-    // Another life knows nothing of the interrupt.
+    // The interrupt does not exist in another life of the session.
     t.store.delete_session(&key("heeded"), Deletion::FORCE).await?;
     let claim = t.running("heeded").await?;
     t.interrupt(&claim.fence.key, soft("stop")).await

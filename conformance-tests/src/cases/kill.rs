@@ -23,7 +23,8 @@ cases! {
 
 /// The maximum number of acknowledgements before an immediate kill. Rounds cycle from 1 to this number.
 const ACKNOWLEDGED_MAX: u64 = 5;
-/// One in this many random kills comes while a commit is in progress, at most `COMMIT_TIME_MAX` after it began.
+/// One in this many random kills is aimed at a commit in progress: less than `COMMIT_TIME_MAX` after the child reported
+/// it.
 const COMMITS_EVERY: u64 = 4;
 const COMMIT_TIME_MAX: Duration = Duration::from_millis(1);
 /// The maximum number of extra kills during a commit, until one hits an open commit.
@@ -55,7 +56,7 @@ struct When {
     acknowledged: u64,
     /// Set if the kill also waits until the child reports that it begins the next commit.
     in_commit: bool,
-    /// The additional delay before the kill.
+    /// The additional delay before the kill, in real time.
     then: Duration,
 }
 
@@ -80,7 +81,7 @@ async fn sweep(t: &Bench, when: impl Fn(u64) -> When) -> CaseResult {
     Ok(())
 }
 
-/// Kills a child and checks what it leaves behind. Returns whether a commit was open.
+/// Kills a child and checks what it leaves behind. Returns true if a commit was open.
 async fn kill_and_check(t: &Bench, round: u64, when: When) -> CaseResult<bool> {
     let Some(command) = t.child() else {
         return Err(Failure::not_run("the harness starts no child process"));
@@ -103,7 +104,7 @@ struct Killed {
 }
 
 impl Killed {
-    /// Returns whether a requested commit was not acknowledged.
+    /// Returns true if a requested commit was not acknowledged.
     fn in_commit(&self) -> bool {
         let next = self.acknowledged.map(|nth| format!("commit {}", nth + 1));
         next.is_some_and(|next| self.asked == next)
@@ -181,7 +182,7 @@ impl Said {
     }
 }
 
-/// Checks what the next process finds.
+/// Checks what another handle finds after the kill: the acknowledged commits, and at most one more.
 async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
     let (key, fence) = (child::session_key(round), child::fence(round));
     let store = t.peer().await;

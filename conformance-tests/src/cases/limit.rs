@@ -44,7 +44,7 @@ fn most(t: &Bench) -> CaseResult<Vec<Payload>> {
     Ok(std::iter::repeat_n(whole, most / part).chain(rest).collect())
 }
 
-/// Makes a payload of one more byte.
+/// Makes a payload of one byte.
 fn one_byte() -> Payload {
     Payload::new("y")
 }

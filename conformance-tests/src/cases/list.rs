@@ -201,7 +201,7 @@ async fn filters_compose(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Returns each range whose bounds are among these instants, with the indexes of the instants in it.
+/// Returns each range whose bounds are open or among these instants, with the indexes of the instants in it.
 fn ranges(instants: &[Timestamp]) -> Vec<(TimeRange, Vec<usize>)> {
     let bounds = || [None].into_iter().chain(instants.iter().copied().map(Some));
     let ranges = bounds().flat_map(|since| bounds().map(move |before| TimeRange { since, before }));

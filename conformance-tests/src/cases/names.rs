@@ -109,7 +109,8 @@ async fn labels_match_whole(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Creates a session and opens `many` calls of each kind per entry of `deadlines`, which counts leases from now.
+/// Creates a session, and opens `many` calls of each kind for each entry of `deadlines`. An entry is the number of
+/// leases until the deadline, or `None` for no deadline.
 async fn asking(t: &Bench, key: &SessionKey, many: u32, deadlines: &[Option<u32>]) -> CaseResult {
     let now = t.now().await?;
     t.store.create_session(NewSession { key: key.clone(), ..new_session("s") }).await?;

@@ -1,4 +1,4 @@
-//! Ownership and wake-up of a session, in edge cases of the rules.
+//! Edge cases of the rules for ownership and wake-up of a session.
 
 use std::time::Duration;
 

@@ -48,7 +48,7 @@ impl Heavy {
     }
 }
 
-/// Fails if a page holds more bytes than the limit.
+/// Fails if a page of several rows holds more bytes than the limit.
 fn bounded<'a>(what: &str, payloads: impl Iterator<Item = &'a Payload>) -> CaseResult {
     let sizes: Vec<usize> = payloads.map(Payload::len).collect();
     let total: usize = sizes.iter().sum();
@@ -179,7 +179,7 @@ async fn events_and_deltas_end_at_their_bytes(t: Bench) -> CaseResult {
         cursor = next;
     }
     ensure_eq!((places, words), (heavy.rows(), heavy.rows()), "places of events and of deltas");
-    // A commit of many events does not form a page of its own.
+    // The events of one commit may be split over pages.
     let half = heavy.bytes / 2;
     let events = vec![Payload::new(vec![1; half]); 2];
     t.commit(&claim.fence, Commit { events, streamed: Some(1), ..commit() }).await?;

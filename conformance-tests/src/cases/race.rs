@@ -1,4 +1,4 @@
-//! Two concurrent operations: the result is that of one order or of the other.
+//! Concurrent operations: the result must be one that the operations would have one after another.
 
 mod histories;
 mod pairs;

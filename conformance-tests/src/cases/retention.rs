@@ -65,7 +65,7 @@ async fn exists(t: &Bench, key: &SessionKey) -> CaseResult<bool> {
     Ok(t.store.load_session(key).await?.is_some())
 }
 
-/// Creates a resting session with a row in every table that a resting session can use.
+/// Creates a resting session with a message, an event, checkpoints, an open pending call and a consumed item.
 async fn resting(t: &Bench, name: &str) -> CaseResult<SessionKey> {
     let claim = t.running(name).await?;
     let seq = t.deliver(&claim.fence.key, message("item")).await?;
@@ -254,7 +254,7 @@ async fn longest_unchanged_first(t: Bench) -> CaseResult {
 }
 
 /// Walks over seven sessions in steps of several sizes. After each step, calls `check` with the names that are left,
-/// the names in the order of their last changes, and the number of removed sessions.
+/// all names in the order of their last changes, and the number of sessions removed so far.
 async fn step_by_step(t: &Bench, check: fn(&[&str], &[&str], usize) -> CaseResult) -> CaseResult {
     const SESSIONS: usize = 7;
     for limit in [1, 2, 3, SESSIONS as u32, 100] {

@@ -45,7 +45,7 @@ const OPENERS: usize = 16;
 /// More awaits than an open needs.
 const POLLS_MAX: usize = 2000;
 
-/// Creates a claimed session with rows in most tables.
+/// Creates a claimed session with an item, two messages, an event and a checkpoint.
 async fn write(store: &Handle, name: &str) -> CaseResult<SessionKey> {
     let claim = ClaimOne {
         run: fresh_id("run"),
@@ -64,7 +64,7 @@ async fn write(store: &Handle, name: &str) -> CaseResult<SessionKey> {
     Ok(claim.fence.key)
 }
 
-/// Writes with one handle and reads with another.
+/// Writes with one handle and reads with another. Returns what was read.
 async fn works(one: &Handle, other: &Handle, name: &str) -> CaseResult<Snapshot> {
     let key = write(one, name).await?;
     let found = snapshot(other, &key).await?;
@@ -72,7 +72,7 @@ async fn works(one: &Handle, other: &Handle, name: &str) -> CaseResult<Snapshot>
     Ok(found)
 }
 
-/// Returns the error of an operation that must fail.
+/// Returns the error of an operation that must fail with `kind` and without a retry.
 fn refused<T>(result: Result<T, StoreError>, kind: StoreErrorKind, what: &str) -> CaseResult<StoreError> {
     let Err(error) = result else {
         return Err(Failure::new(format!("{what}\n    expected {kind:?}\n    found    that it succeeds")));

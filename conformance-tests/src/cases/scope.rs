@@ -55,7 +55,7 @@ cases! {
         "Remove::Sessions: a Tombstone is left; Tombstone::at: when it was deleted";
 }
 
-/// Makes a claim with this run id.
+/// Makes the request of a claim with this run id.
 fn one(t: &Bench, run: &str) -> ClaimOne {
     ClaimOne { run: id(run), ..t.claim_one() }
 }
@@ -150,7 +150,8 @@ async fn tombstones_of_forks_are_of_one_tenant(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Creates a session of `tenant` that remembers a key and a pending id that no read shows.
+/// Creates a session of `tenant` with a consumed item and a closed pending call. No read shows their key and id, but
+/// the store must keep them.
 async fn remembering(t: &Bench, tenant: &str, name: &str) -> CaseResult<Claim> {
     let claim = t.create_claimed(NewSession { key: key_of(tenant, name), ..new_session(name) }).await?;
     let seq = t.deliver(&claim.fence.key, message("consumed")).await?;
@@ -161,7 +162,7 @@ async fn remembering(t: &Bench, tenant: &str, name: &str) -> CaseResult<Claim> {
     Ok(claim)
 }
 
-/// Fails unless the session still knows the key and the pending id of [`remembering`].
+/// Fails unless the store still recognizes the item key and the pending id that [`remembering`] used.
 async fn remembers(t: &Bench, claim: &Claim) -> CaseResult {
     let known = t.store.deliver(&claim.fence.key, message("consumed")).await?;
     want!(known, Delivery::Duplicate { .. });
@@ -256,7 +257,8 @@ async fn pruning_forgets_no_name(t: Bench) -> CaseResult {
     remembers(&t, &t.claim(key).await?).await
 }
 
-/// Fails unless a late duplicate of a deleted creation is recognised, though two more sessions are deleted.
+/// Fails unless late duplicates of the creation of a deleted session are recognized after two more sessions were
+/// deleted.
 async fn stands(t: &Bench, new: &NewSession) -> CaseResult {
     for name in ["one", "two"] {
         let other = t.create(name).await?;

@@ -20,8 +20,8 @@ cases! {
 /// The maximum time for all operations that start together.
 const TIME_MAX: Duration = Duration::from_secs(40);
 
-/// Awaits the results of all operations. If one takes too long, fails, and asks another handle to find the cause: if
-/// that handle gets an answer, the operations wait for each other; if not, the whole store hangs.
+/// Awaits the results of all operations. Fails if one takes too long. A read through another handle then shows the
+/// cause: if it gets an answer, the operations wait for each other; if not, the whole store hangs.
 async fn in_time<T>(t: &Bench, what: &str, all: impl Future<Output = T>) -> CaseResult<T> {
     if let Ok(ended) = tokio::time::timeout(TIME_MAX, all).await {
         return Ok(ended);
@@ -83,7 +83,7 @@ impl Onto for NewFork {
 
 type Task = BoxFuture<'static, CaseResult<Vec<SessionKey>>>;
 
-/// Returns the work of one peer. Its result is the sessions that it claimed.
+/// Returns the work of one peer. The result of the work is the sessions that it claimed.
 fn crossed(t: &Bench, on: &Crossing, index: usize, peer: Handle) -> Task {
     let backwards = index % 2 == 1;
     let order = if backwards { [1, 0] } else { [0, 1] };
@@ -201,7 +201,7 @@ async fn pool_exhaustion_is_unavailable_not_hang(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Fails unless the error says that the same call may succeed later.
+/// Fails if the error says that the same call must not be repeated.
 fn refused_for_now(error: &StoreError) -> CaseResult {
     let later = error.retry != Retry::Never;
     ensure!(later, "expected an answer, or an error that may not come again", found = "{error}");

@@ -31,7 +31,7 @@ cases! {
         "delete_session; INV-35";
 }
 
-/// Creates a session of `tenant` with rows in every table.
+/// Creates a running session of `tenant` with rows of every kind except labels and start marks.
 async fn full(t: &Bench, tenant: &str, name: &str) -> CaseResult<Claim> {
     let key = key_of(tenant, name);
     let claim = t.create_claimed(NewSession { key: key.clone(), ..new_session(name) }).await?;

@@ -189,7 +189,7 @@ async fn cas_at_another_version_is_told_the_status(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Makes a claim by this worker.
+/// Makes the request of a claim by this worker.
 fn by(t: &Bench, worker: &str) -> ClaimOne {
     ClaimOne { worker: id(worker), ..t.claim_one() }
 }

@@ -1,4 +1,4 @@
-//! Numbers that need more than 8, 16 or 32 bits.
+//! Numbers that need more than 8, 16, 31 or 32 bits.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ cases! {
         "StreamId: later streams of a session are greater; its number has 32 bits";
 }
 
-/// Numbers that change in a narrower integer: those with 8 and 16 bits become 0 or 1, and those with 32 bits become
-/// negative.
+/// Numbers that change in a narrower integer: the first four become 0 or 1 in 8 or 16 bits, and the last two become
+/// negative in 32 bits with a sign.
 const WIDE: [u32; 6] = [1 << 8, (1 << 8) + 1, 1 << 16, (1 << 16) + 1, 1 << 31, u32::MAX];
 
 async fn longer_than_24_days_is_kept(t: Bench) -> CaseResult {

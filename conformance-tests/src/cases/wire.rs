@@ -1,4 +1,4 @@
-//! A connection that breaks in the middle: before a request, inside it, or inside its answer.
+//! Connections that break before a request, inside it, or inside its answer.
 
 mod cut;
 
@@ -8,7 +8,8 @@ use crate::fixture;
 use crate::proxy::{Cut, Seen};
 use crate::script::Request;
 
-/// The maximum number of commits until two in a row have the same length. A new connection of a pool is prepared once.
+/// The maximum number of commits until two in a row have the same length. The first commit on a new connection of a
+/// pool is longer, because the connection is prepared.
 const READY_MAX: usize = 12;
 
 cases! {
@@ -68,7 +69,8 @@ async fn killed_connection_surfaces_unavailable_or_retries(t: Bench) -> CaseResu
 }
 
 impl Wire {
-    /// Creates a run and a commit that promotes its staged results and appends an event.
+    /// Creates a run, and a commit that promotes the staged results of the run and appends an event. The commit is not
+    /// sent.
     async fn promoting(&self, name: &str) -> CaseResult<(Fence, Version, Commit)> {
         let claim = self.t.running(name).await?;
         self.t.stage(&claim.fence, staging([("a", "result a"), ("b", "result b")])).await?;
@@ -177,7 +179,7 @@ async fn answer_cut_then_retry_is_exactly_once(t: Bench) -> CaseResult {
     ensure_eq!(found.events.len(), 1, "how many events");
     let staged = found.session.map(|session| session.staged.results);
     ensure_eq!(staged, Some(Vec::new()), "what is staged");
-    // A late repeat learns that the commit was applied.
+    // The answer to a late repeat says that the commit was applied.
     wire.t.take_over(&fence.key).await?;
     let late = wire.through.commit(&fence, commit).await?;
     ensure_eq!(late, CommitOutcome::StaleFence { applied: Applied::Yes }, "a repeat after a takeover");

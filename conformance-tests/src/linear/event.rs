@@ -34,8 +34,8 @@ pub(crate) enum Heard {
 }
 
 impl Event {
-    /// Returns the states that the session may have afterwards; none if the model answers otherwise. `exact` says
-    /// whether instants are compared.
+    /// Returns the states that the session may have afterwards. The list is empty if the model would give another
+    /// answer. `exact` says whether instants are compared.
     pub(super) fn apply(&self, before: &Model, exact: bool) -> Vec<Model> {
         let mut after = before.clone();
         match &self.heard {
@@ -68,7 +68,7 @@ impl Event {
         }
     }
 
-    /// Returns whether the operation changes no session in any state. Such an operation can be left out: the remaining
+    /// Returns true if the operation changes no session in any state. Such an operation can be left out: the remaining
     /// history has fewer answers to explain and the same states, so if it has no order, the whole history has none.
     pub(super) fn changes_nothing(&self) -> bool {
         match &self.heard {

@@ -11,7 +11,7 @@ use crate::shown::shown;
 
 /// The shortest beginning of a history that fits no order.
 pub(crate) struct Counterexample {
-    /// The operations of that beginning, without those that are not needed to contradict every order.
+    /// The operations of that beginning. Operations that change nothing are left out if the others alone fit no order.
     events: Vec<Event>,
     left_out: usize,
     /// The operation whose answer contradicts every order.
@@ -21,7 +21,8 @@ pub(crate) struct Counterexample {
 }
 
 impl Counterexample {
-    /// Creates the counterexample of a history that fits no order.
+    /// Creates the counterexample of a history that fits no order. Returns `None` if the history fits an order or is
+    /// undecided.
     pub(crate) fn of(events: &[Event], start: &Model, exact: bool) -> Option<Self> {
         let fits_not = |events: &[Event]| matches!(search(events, start, exact), Verdict::FitsNot);
         let mut answers: Vec<u64> = events.iter().filter_map(|event| event.answered).collect();

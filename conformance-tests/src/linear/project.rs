@@ -39,7 +39,7 @@ impl Asked {
         Ok(request.once(store).await?.whole(request))
     }
 
-    /// Returns whether the other operation is a write that overlaps this one.
+    /// Returns true if the other operation is a write that overlaps this one.
     fn is_beside(&self, other: &Self) -> bool {
         let ends = |asked: &Self| if asked.is_unknown() { u64::MAX } else { asked.answered };
         other.request.writes() && self.asked < ends(other) && other.asked < ends(self)
@@ -49,7 +49,7 @@ impl Asked {
         matches!(self.answer, Some(Answer::Refused(_, Retry::OutcomeUnknown)))
     }
 
-    /// Returns whether the store refused the operation for now and did nothing. Such an answer proves nothing.
+    /// Returns true if the store refused the operation for now and did nothing. Such an answer proves nothing.
     fn is_put_off(&self) -> bool {
         matches!(self.answer, Some(Answer::Refused(StoreErrorKind::Unavailable, Retry::Later)))
     }

@@ -37,7 +37,8 @@ pub(crate) fn search(events: &[Event], start: &Model, exact: bool) -> Verdict {
     }
     let known = |index: &usize| events.get(*index).is_some_and(|event| event.answered.is_some());
     let all = (0..events.len()).filter(known).fold(0, |all, index| all | bit(index));
-    // Operations that were answered first are tried first. They stand last, where the next one is taken.
+    // Operations that were answered first are tried first. They are pushed last, because the newest entry is popped
+    // first.
     let mut by_answer: Vec<usize> = (0..events.len()).collect();
     by_answer.sort_by_key(|index| std::cmp::Reverse(answered(events, *index)));
     let mut left = vec![(0_u128, start.clone())];

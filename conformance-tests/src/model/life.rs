@@ -1,4 +1,4 @@
-//! One life of a session: the row with the facts for decisions, and lists of everything else.
+//! One life of a session: the row with the facts that decisions need, and lists of everything else.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ impl Life {
         }
     }
 
-    /// Accepts items until one is refused. The error holds the refused item's place and the reason.
+    /// Accepts items until one is refused. The error holds the index of the refused item and the reason.
     pub(super) fn accept_all(
         &mut self,
         items: &[&InboxItem],
@@ -111,7 +111,7 @@ impl Life {
         }
     }
 
-    /// Applies an admitted commit.
+    /// Applies a commit that the row has admitted. Fails with the outcome if one of its parts is refused.
     pub(super) fn commit(&mut self, commit: &Commit, now: Timestamp) -> Result<Receipt, CommitOutcome> {
         let facts = self.facts(commit);
         let receipt = self.row.apply(commit, &facts, now)?;

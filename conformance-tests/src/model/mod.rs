@@ -1,7 +1,7 @@
-//! The contract as a model: plain lists, one session after another; rows are marked instead of removed where possible.
+//! The contract as a model: plain lists for each session. Where possible, rows are marked instead of removed.
 //!
 //! The model decides with the rules of `holdover_store` and stores everything in the simplest way, so that it can be
-//! read as the contract itself. A store is compared with it, operation by operation.
+//! read as the contract itself. Cases compare a store with it, operation by operation.
 
 mod life;
 mod own;
@@ -20,7 +20,7 @@ use holdover_store::{
 
 pub(crate) use life::Life;
 
-/// All sessions, and the time.
+/// The data of the model: all sessions, the tombstones, and the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) lives: BTreeMap<SessionKey, Life>,
@@ -38,7 +38,8 @@ impl Model {
         self.lives.get(key)
     }
 
-    /// Applies a change to a copy of the session, and keeps the copy only if the change succeeds.
+    /// Applies a change to a copy of the session, and keeps the copy only if the change succeeds. Fails with `none` if
+    /// the session does not exist.
     fn change<T, R>(
         &mut self,
         key: &SessionKey,
@@ -105,7 +106,7 @@ impl Model {
         }
     }
 
-    /// Returns whether this life of the session was deleted.
+    /// Returns true if this life of the session was deleted.
     pub(crate) fn is_dead(&self, key: &SessionKey, life: Incarnation) -> bool {
         self.tombstones.iter().any(|tombstone| tombstone.key == *key && tombstone.incarnation == life)
     }
@@ -175,8 +176,8 @@ impl Model {
         }
     }
 
-    /// Returns the fork as the source would give it now. Fails if the source or the checkpoint is missing, or if the
-    /// fork was made already.
+    /// Returns the fork as the source would give it now. Fails if the source or the checkpoint is missing, if a session
+    /// with the fork's key exists, or if the fork was deleted.
     pub(crate) fn read_for_fork(
         &self,
         from: &SessionKey,
@@ -199,7 +200,7 @@ impl Model {
         Ok(fork)
     }
 
-    /// Inserts the fork, unless a session with its key exists by now or was deleted.
+    /// Inserts the fork, unless by now a session with its key exists or the fork was deleted.
     pub(crate) fn make_fork(&mut self, fork: Life, at: CheckpointId, new: &NewFork) -> ForkOutcome {
         if let Err(refused) = self.forked_before(at, new) {
             return refused;

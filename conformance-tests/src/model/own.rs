@@ -1,4 +1,4 @@
-//! The ownership of a session.
+//! The ownership of sessions in the model: claims, status moves and lease renewals.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,12 +42,12 @@ impl Model {
         claims.collect()
     }
 
-    /// Returns how many sessions could be claimed.
+    /// Returns the number of sessions that the request could claim if it named enough runs.
     pub(crate) fn count_due(&self, due: &ClaimDue) -> usize {
         self.due(due).count()
     }
 
-    /// Returns whether the store must choose between tenants: more sessions are due than are asked for, and they belong
+    /// Returns true if the store must choose between tenants: more sessions are due than are asked for, and they belong
     /// to several tenants. Only the store knows which tenant comes next.
     pub(crate) fn takes_turns(&self, due: &ClaimDue) -> bool {
         let tenants: BTreeSet<_> = self.due(due).map(|life| &life.row.key.tenant).collect();

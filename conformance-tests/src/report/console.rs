@@ -40,7 +40,7 @@ impl Report {
         text
     }
 
-    /// Appends the reasons for skipped cases, each with the number of cases.
+    /// Appends the reasons why cases were skipped, each with the number of its cases.
     fn skipped(&self, text: &mut String) {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         for case in self.cases.iter().filter(|case| case.status == Status::Skipped) {

@@ -6,7 +6,7 @@ impl Report {
     /// Returns the report as indented JSON. Its fields are those of [`Report`]. Fields, levels, kinds and verdicts are
     /// in snake case; statuses are in capitals.
     pub fn json(&self) -> String {
-        // The report holds only strings, numbers and lists of them, so it always fits JSON.
+        // Every value of a report has a form in JSON, so this does not fail.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text

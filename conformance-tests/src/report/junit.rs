@@ -11,8 +11,8 @@ use crate::status::Status;
 type Xml = Writer<Vec<u8>>;
 
 impl Report {
-    /// Returns the report as JUnit XML. Characters that XML cannot hold, such as control characters, are escaped as
-    /// `\u{…}`.
+    /// Returns the report as JUnit XML. Characters that XML cannot hold, and control characters except tab and line
+    /// feed, are escaped as `\u{…}`.
     pub fn junit(&self) -> String {
         let mut xml = Writer::new_with_indent(Vec::new(), b' ', 2);
         // Writing to memory does not fail.
@@ -127,7 +127,8 @@ fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
 }
 
-/// Escapes characters that XML 1.0 cannot hold, in the notation of Rust.
+/// Escapes characters that XML 1.0 cannot hold, and control characters except tab and line feed, in the notation of
+/// Rust.
 fn legible(text: &str) -> String {
     let holds = |c: char| {
         matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)

@@ -33,7 +33,7 @@ impl Report {
         text
     }
 
-    /// Returns whether every case that kills a process was run and passed.
+    /// Returns true if there are cases that kill a process, and all of them passed.
     fn killed(&self) -> bool {
         let mut kills =
             self.cases.iter().filter(|case| case.needs == Some(Capability::ChildProcess)).peekable();

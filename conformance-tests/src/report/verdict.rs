@@ -13,11 +13,12 @@ use crate::status::Status;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Every case of the level and of those below it was run and passed.
+    /// Every case of the level and of those below it passed, except for cases of unclaimed optional capabilities and
+    /// cases that do not apply to the store.
     Passed,
-    /// A case failed.
+    /// A case failed, or (in the verdict on the whole report) the run was stopped.
     Failed,
-    /// No case failed, but not every case was run, so nothing is proved.
+    /// No case failed, but a case that the level needs was not run, so nothing is proved.
     Incomplete,
 }
 
@@ -45,7 +46,8 @@ pub struct LevelReport {
     pub failed: usize,
     /// The number of this level's cases that were not run.
     pub skipped: usize,
-    /// The reason why the run proves nothing about the level, if it does not.
+    /// The reason why the run cannot prove that the store passes the level. `None` if every case that the level needs
+    /// was run.
     pub incomplete: Option<String>,
 }
 

@@ -52,7 +52,7 @@ impl Answer {
         Self::Refused(error.kind, error.retry)
     }
 
-    /// Returns the outcome of the method, unless the store refused it.
+    /// Returns the outcome, or `None` if the request was refused with an error.
     pub(crate) fn answered(&self) -> Option<&Store> {
         match self {
             Self::Refused(..) => None,
@@ -78,7 +78,7 @@ impl Answer {
         }
     }
 
-    /// Returns whether this is the last page.
+    /// Returns true if this is the last page of a list. Anything that is not a page of a list counts as the last one.
     fn is_last(&self) -> bool {
         match self.answered() {
             Some(Store::Sessions(page)) => page.next.is_none(),
@@ -91,7 +91,7 @@ impl Answer {
         }
     }
 
-    /// Returns whether an operation with this answer changed nothing.
+    /// Returns true if an operation with this answer changed nothing.
     pub(crate) fn refuses(&self) -> bool {
         let answer = match self {
             Self::Refused(_, retry) => return *retry != Retry::OutcomeUnknown,
@@ -130,7 +130,8 @@ impl Answer {
         self
     }
 
-    /// Returns the name under which the answer is counted. Variants that lead to different rows have different names.
+    /// Returns the name under which coverage counts the answer. Answers of one variant that bring different numbers or
+    /// kinds of rows have different names.
     pub(crate) fn name(&self) -> &'static str {
         let rows = |count: usize| match count {
             0 => "nothing",

@@ -44,8 +44,9 @@ pub(crate) struct Cover {
     pub(crate) missing: Vec<Reached>,
 }
 
-/// Chooses scripts until they reach, together with the `kept` scripts, every answer of a store with these powers. Each
-/// script is played on the model and chosen if it reaches an answer that no earlier one did.
+/// Chooses scripts until they reach, together with the `kept` scripts, every answer that a store with these powers must
+/// give. Gives up after `DRAWN_MAX` scripts. Each script is played on the model and chosen if it reaches an answer that
+/// no earlier one did.
 pub(crate) fn cover(seed: u64, powers: Powers, kept: &[Script]) -> Cover {
     let mut reached = Coverage::default();
     kept.iter().for_each(|script| note(&mut reached, script, powers));

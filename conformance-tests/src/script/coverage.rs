@@ -1,4 +1,4 @@
-//! The answers that scripts must have reached.
+//! The answers that scripts must reach.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ enum Needs {
 
 use Needs::{Forks, Nothing, Order, Purge, Time};
 
-/// Every operation with each answer that a script can reach. No script reaches these:
+/// Every operation with each answer that scripts must reach. No script reaches these:
 ///
 /// | answer | reason |
 /// |---|---|
 /// | `TooLarge` | sizes have their own cases (`data.limit_boundary_exact`) and would fill the scripts |
 /// | `Unsupported` | a store is not asked for capabilities that it lacks |
-/// | `Corrupt`, `Newer`, `Unavailable`, `Full`, `Backend` | nothing is broken here; faults have their own cases |
+/// | `Corrupt`, `KeyMissing`, `Newer`, `Unavailable`, `Full`, `Backend` | nothing is broken; other tests have faults |
 /// | the answer of `wait_for_change` | a hint has one answer, whatever happened |
 const REACHABLE: &[(&str, Needs, &[&str])] = &[
     (

@@ -20,8 +20,8 @@ const READS: u64 = 3;
 /// The maximum number of tries to draw an operation that makes a request.
 const TRIES_MAX: usize = 20;
 
-/// Draws requests one after another, each as if all earlier ones had been answered in order. `learn` corrects its state
-/// from the real answers.
+/// A generator of requests. It draws each request as if all earlier ones had been answered in order.
+/// [`learn`](Self::learn) corrects the state of the generator from the real answers.
 pub(crate) struct Improviser {
     play: Play,
     runner: TestRunner,
@@ -51,7 +51,7 @@ impl Improviser {
         self.play.learn(who, state.life(&who.key()).cloned());
     }
 
-    /// Draws the next request. `None` if no operation that was drawn makes a request.
+    /// Draws the next request. Returns `None` if none of `TRIES_MAX` operations makes a request.
     pub(crate) fn next(&mut self) -> Option<Request> {
         (0..TRIES_MAX).find_map(|_| {
             let op = self.draw()?;
@@ -70,7 +70,8 @@ impl Improviser {
         Some(tree.current().1)
     }
 
-    /// Gives a fork a session of its own. `None` if this fork was requested before.
+    /// Gives a fork a session of its own, and returns any other request unchanged. Returns `None` if this fork was
+    /// requested before.
     fn apart(&mut self, mut request: Request) -> Option<Request> {
         if let Request::Fork(_, _, new) = &mut request {
             new.key.id = id(&format!("of-{}", new.operation));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-/// A list that is shown as the code that makes it.
+/// A list whose `Debug` form is the code that makes it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 

@@ -47,7 +47,8 @@ impl Play {
         Self { model: Model::new(now), powers, asked: Vec::new(), lives: [0; 3] }
     }
 
-    /// Advances the time if the operation says so and the clock can be moved. Returns by how much.
+    /// Advances the time if the operation says so and cases can move the clock. Returns by how much, or `None` if the
+    /// time stays.
     pub(crate) fn pass(&mut self, op: &Op) -> Option<Duration> {
         let Op::Pass(span) = op else { return None };
         let by = self.powers.moves_time.then(|| duration(*span))?;
@@ -55,7 +56,8 @@ impl Play {
         Some(by)
     }
 
-    /// Sends the operation's request to the model. `None` if the operation makes no request.
+    /// Sends the operation's request to the model. Returns `None` if the operation makes no request, or if the answer
+    /// is not determined.
     pub(crate) fn ask(&mut self, op: &Op) -> Option<(Request, Answer)> {
         let request = self.resolve(op).filter(|request| self.is_decided(request))?;
         let answer = request.ask_model(&mut self.model);
@@ -64,8 +66,9 @@ impl Play {
         Some((request, answer))
     }
 
-    /// Applies a request to the model although other requests run at the same time and may change the answer. Forks are
-    /// not applied: the caller gives each a session that no script refers to.
+    /// Returns the operation's request and applies it to the model, although other requests run at the same time and
+    /// may change the answer. Forks are not applied, because the caller gives each a session that no script refers to.
+    /// Returns `None` if the operation makes no request.
     pub(crate) fn guess(&mut self, op: &Op) -> Option<Request> {
         let request = self.resolve(op)?;
         if !request.forks() {
@@ -90,7 +93,7 @@ impl Play {
         self.model.lives.insert(who.key(), life);
     }
 
-    /// Returns whether the answer is determined. Not every store defines which of several due sessions comes first.
+    /// Returns true if the answer is determined. Not every store defines which of several due sessions comes first.
     fn is_decided(&self, request: &Request) -> bool {
         let Request::ClaimDue(due) = request else { return true };
         let in_order = self.powers.due_order && !self.model.takes_turns(due);
@@ -107,7 +110,7 @@ impl Play {
         }
     }
 
-    /// Returns the incarnation of the life that is `ahead` lives after the newest.
+    /// Returns the incarnation of the life that is `ahead` lives after the newest, or before it if `ahead` is negative.
     pub(super) fn incarnation(&self, who: Who, ahead: i64) -> Incarnation {
         let life = self.lives[who as usize].saturating_add_signed(ahead);
         // The distinguishing digits come first, where a failure shows them.

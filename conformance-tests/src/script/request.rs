@@ -16,22 +16,22 @@ use crate::reader::up_to;
 use crate::snapshot::{all_checkpoints, all_runs, walk_items, walk_messages, walk_pending, walk_sessions};
 use crate::sweep::{as_many_due, try_swept};
 
-/// The properties of a request that scripts use.
+/// The properties of a request that scripts use, and ways to send it to a store or to the model.
 pub(crate) trait Asking {
     /// Returns the session that the request creates, and its life.
     fn creates(&self) -> Option<(&SessionKey, Incarnation)>;
-    /// Returns whether the request makes a fork.
+    /// Returns true if the request makes a fork.
     fn forks(&self) -> bool;
     /// Returns the tenant whose sessions the request is about, if it is about many sessions of one tenant.
     fn tenant(&self) -> Option<&TenantId>;
-    /// Returns whether the request may change this session.
+    /// Returns true if the request may change this session.
     fn is_about(&self, key: &SessionKey) -> bool;
     /// Sends the request to a store once. Fails if the store does not support the operation.
     fn once(&self, store: &Handle) -> impl Future<Output = CaseResult<Answer>> + Send;
     /// Sends the request to a store and walks lists to their end. Fails if the store does not support the operation, or
-    /// if a walk does not end or is refused in the middle.
+    /// if the walk of a list does not end or is refused.
     fn ask(&self, store: &Handle) -> impl Future<Output = CaseResult<Answer>> + Send;
-    /// Sends the request to the model, which refuses invalid requests first.
+    /// Sends the request to the model, unless it is refused as invalid first.
     fn ask_model(&self, model: &mut Model) -> Answer;
 }
 

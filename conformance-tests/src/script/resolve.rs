@@ -16,7 +16,7 @@ use crate::fixture::{bytes, id};
 use crate::model;
 
 impl Play {
-    /// Returns the request of the operation. `None` if it makes no request, or none that this store supports.
+    /// Returns the request of the operation. Returns `None` if it makes no request, or none that this store supports.
     pub(super) fn resolve(&self, op: &Op) -> Option<Request> {
         Some(match op {
             Op::Pass(_) => return None,
@@ -304,7 +304,8 @@ impl Play {
         found.map_or(CheckpointId(1_000), |checkpoint| checkpoint.id)
     }
 
-    /// Returns a retention rule. `None` if the store cannot purge, or if the age of sessions is not known.
+    /// Returns a retention rule. Returns `None` if the store cannot purge, or if the age of sessions is not known
+    /// because cases cannot move the clock.
     fn rule(&self, older_than: Span, remove: Remove) -> Option<RetentionRule> {
         let ago = i64::try_from(duration(older_than).as_millis()).unwrap_or_default();
         let rule = RetentionRule {

@@ -1,4 +1,5 @@
-//! The words of scripts. They get their meaning when the operation is requested.
+//! The words of scripts. A word gets its meaning from the state of the model when the operation is turned into a
+//! request.
 
 use holdover_store::{SessionStatus, Wake};
 
@@ -19,7 +20,7 @@ pub(crate) enum Who {
     Z,
 }
 
-/// A duration, in terms of the lease.
+/// A duration. Some are fixed, and some depend on the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Span {
     NoTime,
@@ -52,7 +53,7 @@ pub(crate) enum Named {
     Wrong,
 }
 
-/// The life of a session that an item is meant for.
+/// The life of a session that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::enum_variant_names, reason = "a script shows them without the name of the enum")]
 pub(crate) enum Meant {

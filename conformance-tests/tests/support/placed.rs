@@ -1,4 +1,4 @@
-//! The memory store as one that is opened in a place, with the faults that such a store can have.
+//! The memory store behind a place in which it is opened, and the faults that such a store can have.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -123,7 +123,7 @@ impl Place for MemoryPlace {
     }
 }
 
-/// A layer that reports damaged data, unless its fault is that it does not.
+/// A layer that reports damaged data. Some faults change or suppress the report.
 pub(crate) struct Damaged {
     data: Arc<Mutex<Data>>,
     wrong: Wrong,

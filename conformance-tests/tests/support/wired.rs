@@ -33,7 +33,7 @@ pub(crate) enum Wrong {
     SaysLater,
     /// Every lost call is reported as `Retry::Never`.
     SaysNever,
-    /// A lost call is sent again, with new ids.
+    /// A lost call is sent again. If it is a commit or a delivery, it gets a new id.
     AsksAnew,
     /// Every commit and delivery gets a new id before it is sent.
     ForgetsIds,
@@ -240,7 +240,7 @@ impl WiredHarness {
         Self { clock: VirtualClock::new(), wrong, goes_through: true }
     }
 
-    /// A harness with peers that bypass the proxy.
+    /// Creates a harness whose peers bypass the proxy.
     pub(crate) fn past_the_proxy() -> Self {
         Self { goes_through: false, ..Self::new(Wrong::Nothing) }
     }

@@ -18,14 +18,14 @@ use clock::RowClock;
 use place::SchemaPlace;
 use schemas::Admin;
 
-/// Limits that a test reaches quickly, yet large enough for every case.
+/// Limits that are small enough for tests to reach them quickly, and large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
 const COMMIT_BYTES_MAX: usize = 16 << 20;
 
 /// The maximum number of connections of a store. Four are enough for every case.
 const CONNECTIONS_MAX: u32 = 4;
 
-/// The maximum number of handles open at once. A server has enough connections for all of them.
+/// The maximum number of peers that are open at once. A server has enough connections for all of them.
 const PEERS_MAX: usize = 16;
 
 /// A harness for the Postgres store. Each store is a schema of its own in one database; a disposed schema is
@@ -43,7 +43,7 @@ type ChildProgram = Arc<dyn Fn(&str) -> Command + Send + Sync>;
 /// A schema in use, and the handles on it that may still be at work.
 struct Schema {
     schema: String,
-    /// Set when a program that works on the schema was started, to be killed later.
+    /// Set once a case has asked for a program that works on the schema, to kill it.
     child: AtomicBool,
     peers: Mutex<Vec<PostgresStore>>,
 }
@@ -56,7 +56,7 @@ impl PostgresHarness {
         Self { url, admin, child: None, adjust: |options| options }
     }
 
-    /// Changes the options with which the stores are opened.
+    /// Sets a function that changes the options with which the stores are opened. A second call replaces the function.
     #[must_use]
     pub fn adjust(mut self, adjust: fn(PostgresOptions) -> PostgresOptions) -> Self {
         self.adjust = adjust;
@@ -75,7 +75,7 @@ impl PostgresHarness {
     /// killed.
     ///
     /// # Panics
-    /// If `place` is not the text that the program was given.
+    /// If `place` is not the text that the program was given, or if the store cannot be opened.
     pub async fn serve_child(place: &str) {
         let (url, schema) = place.split_once(' ').expect("a URL and a schema");
         let harness = Self::on(url);
@@ -87,7 +87,7 @@ impl PostgresHarness {
     /// made.
     ///
     /// # Errors
-    /// The errors of [`PostgresStore::open`] and of [`remove_all`](Self::remove_all).
+    /// The errors of [`PostgresOptions::from_url`], [`PostgresStore::open`] and [`remove_all`](Self::remove_all).
     pub async fn try_out(url: &str) -> Result<(), StoreError> {
         let schema = Admin::new(url).name();
         let options = PostgresOptions::from_url(url)?.schema(&schema)?.connections_max(CONNECTIONS_MAX);
@@ -102,7 +102,8 @@ impl PostgresHarness {
     /// Removes everything that the harnesses of this process have made in the database. No harness may be at work.
     ///
     /// # Errors
-    /// An error of operation `remove_all`. Whatever could not be removed stays.
+    /// The errors of [`PostgresOptions::from_url`]; otherwise an error of operation `remove_all`. Whatever could not be
+    /// removed stays.
     pub async fn remove_all(url: &str) -> Result<(), StoreError> {
         schemas::remove_all(url).await
     }
@@ -135,7 +136,7 @@ impl PostgresHarness {
     }
 }
 
-/// Returns the application name under which the server knows the child that works on a schema.
+/// Returns the application name of the child that works on a schema. The server lists its connections under this name.
 fn child_name(schema: &str) -> String {
     format!("child {schema}")
 }

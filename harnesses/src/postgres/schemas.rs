@@ -14,13 +14,13 @@ use uuid::Uuid;
 /// The time at which every clock starts: an arbitrary instant in 2027.
 const START_MS: i64 = 1_800_000_000_000;
 
-/// Creates the table of all clocks, one row for each harness.
+/// The SQL that creates the table of all clocks, which has one row for each harness.
 const CLOCKS: &str = "CREATE SCHEMA IF NOT EXISTS holdover_clocks; \
      CREATE TABLE IF NOT EXISTS holdover_clocks.clock (harness text PRIMARY KEY, now bigint NOT NULL)";
 const ALONE: &str = "SELECT pg_advisory_xact_lock(727100)";
 
-/// Prepares a schema for tests: names the harness whose clock it uses, and creates a function that reads that
-/// clock.
+/// The SQL that prepares a schema for tests. It names the harness whose clock the schema uses, and creates a function
+/// that reads that clock.
 const GO_BY_A_ROW: &str = "CREATE TABLE holdover.goes_by (harness text NOT NULL); \
      INSERT INTO holdover.goes_by VALUES (''); \
      CREATE OR REPLACE FUNCTION holdover.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS \
@@ -31,7 +31,7 @@ pub(super) fn clock(schema: &str) -> String {
     format!("\"{schema}\".now_ms()")
 }
 
-/// Every table of sessions. Deleting their rows is faster than a truncation while there are few rows.
+/// Every table with rows of sessions. Deleting the rows is faster than truncating the tables while there are few rows.
 const TABLES: [&str; 14] = [
     "session",
     "label",
@@ -55,7 +55,7 @@ static FREE: LazyLock<Mutex<HashMap<String, Vec<String>>>> = LazyLock::new(Mutex
 /// Identifies this process among all that test on the same server, on any machine.
 static PROCESS: LazyLock<String> = LazyLock::new(|| Uuid::new_v4().simple().to_string());
 
-/// Counts harnesses and schemas of this process.
+/// The number of names that this process has made for harnesses and schemas.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The connection of one harness to the database.

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use place::NamespacePlace;
 
-/// Limits that a test reaches quickly, yet large enough for every case.
+/// Limits that are small enough for tests to reach them quickly, and large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
 const COMMIT_BYTES_MAX: usize = 16 << 20;
 
@@ -39,10 +39,10 @@ const PORT: u16 = 6379;
 /// The operation that the errors of [`RedisHarness::remove_all`] name.
 const REMOVE_ALL: &str = "remove_all";
 
-/// Moves the clock of a partition.
+/// The script that sets the clock of a partition.
 const SET_CLOCK: &str = "redis.call('SET', KEYS[1], ARGV[1]) return 'set'";
 
-/// Removes every key of a partition.
+/// The script that removes every key of a partition.
 const CLEAR: &str = "
 local cursor = '0'
 repeat
@@ -52,7 +52,7 @@ repeat
 until cursor == '0'
 return 'clear'";
 
-/// The namespaces of this process that were not emptied, each with the URL of its server.
+/// The namespaces of this process that are not emptied yet, each with the URL of its server.
 static LEFT: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
 fn left() -> MutexGuard<'static, Vec<(String, String)>> {
@@ -126,7 +126,7 @@ impl RedisHarness {
     /// left.
     ///
     /// # Errors
-    /// The errors of [`RedisStore::open`] and of [`remove_all`](Self::remove_all).
+    /// The errors of [`RedisOptions::from_url`], [`RedisStore::open`] and [`remove_all`](Self::remove_all).
     pub async fn try_out(url: &str) -> Result<(), StoreError> {
         // An invalid URL fails here, before a namespace is noted.
         let options = RedisOptions::from_url(url)?.partitions(PARTITIONS);
@@ -138,7 +138,8 @@ impl RedisHarness {
     /// at work.
     ///
     /// # Errors
-    /// An error of operation `remove_all`. Whatever could not be removed stays.
+    /// The errors of [`RedisOptions::from_url`]; otherwise an error of operation `remove_all`. Whatever could not be
+    /// removed stays.
     pub async fn remove_all(url: &str) -> Result<(), StoreError> {
         let here: Vec<String> =
             left().iter().filter(|(at, _)| at == url).map(|(_, namespace)| namespace.clone()).collect();
@@ -153,6 +154,9 @@ impl RedisHarness {
     }
 
     /// Opens the namespace with the options of this harness, and writes until the process is killed.
+    ///
+    /// # Panics
+    /// If the store cannot be opened.
     pub async fn serve_child(url: &str, namespace: &str) {
         holdover_conformance_tests::serve_child(open(url, namespace).await).await;
     }
@@ -162,7 +166,7 @@ async fn open(url: &str, namespace: &str) -> RedisStore {
     RedisStore::open(options(url, namespace)).await.expect("the store opens")
 }
 
-/// Returns the reason why no proxy can be put before the server of a URL, if there is one.
+/// Returns the reason why no proxy can stand between a client and the server of a URL. `None` if one can.
 fn no_proxy(url: &str) -> Option<&'static str> {
     match url.split_once("://").map(|(scheme, _)| scheme) {
         Some("redis+cluster" | "rediss+cluster") => {

@@ -17,8 +17,8 @@ const UNKNOWN_STATUS: &str = "
 assert(redis.call('EXISTS', KEYS[1]) == 1)
 return redis.call('HSET', KEYS[1], 'status', 'asleep')";
 
-/// Changes the last byte of the first message of a session. `KEYS[1]` is the session's row, whose key has the same
-/// prefix as the message's.
+/// The script that changes the last byte of the first message of a session. `KEYS[1]` is the session's row, whose key
+/// has the same prefix as the message's.
 const MESSAGE: &str = "
 local life = redis.call('HGET', KEYS[1], 'life')
 local messages = string.match(KEYS[1], '^%b{}') .. ':' .. life .. ':messages'

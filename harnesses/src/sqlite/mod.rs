@@ -17,14 +17,14 @@ use tempfile::TempDir;
 
 use place::FilePlace;
 
-/// Limits that a test reaches quickly, yet large enough for every case.
+/// Limits that are small enough for tests to reach them quickly, and large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
 const COMMIT_BYTES_MAX: usize = 16 << 20;
 
 /// The name of each store's file.
 const FILE: &str = "sessions.db";
 
-/// A harness for the SQLite store. Each store is a new file in a folder of its own, which is removed when the store
+/// A harness for the SQLite store. Each store is a new file in a folder of its own, which is removed when the instance
 /// is dropped. All handles on all stores share one clock.
 pub struct SqliteHarness {
     folder: PathBuf,
@@ -49,7 +49,11 @@ impl SqliteHarness {
         self
     }
 
-    /// Opens the file with the options of this harness, and writes until the process is killed.
+    /// Opens the file that the program was given, with the options of this harness, and writes until the process is
+    /// killed.
+    ///
+    /// # Panics
+    /// If the store cannot be opened.
     pub async fn serve_child(file: &Path) {
         let harness = Self::in_folder("");
         let folder = file.parent().unwrap_or(Path::new("."));

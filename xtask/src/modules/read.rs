@@ -11,7 +11,7 @@ type All = BTreeMap<Way, Module>;
 /// The keywords that are followed by the name of an item.
 const ITEMS: &[&str] = &["fn", "struct", "enum", "union", "trait", "type", "const", "static", "macro_rules"];
 
-/// The place of the text of a module.
+/// The file that contains a module, and the folder of its submodules.
 struct Place<'t> {
     tree: &'t Tree,
     file: &'t str,
@@ -29,7 +29,8 @@ pub(super) fn file(all: &mut All, tree: &Tree, path: &str, way: Way, test: bool)
     body(all, &Place { tree, file: path, folder }, &lex(tree.read(path)), &way, test, true);
 }
 
-/// Reads the tokens of a module. `items` is true if items here belong to the module, and false inside a function.
+/// Reads the tokens of a module. `items` is true if items here belong to the module, and false inside braces, such as
+/// those of a function.
 fn body(all: &mut All, place: &Place<'_>, tokens: &[Token<'_>], way: &Way, test: bool, items: bool) {
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -81,7 +82,7 @@ fn attributed(
     let inner = &tokens[open + 1..end - 1];
     let module = all.entry(way.clone()).or_default();
     for token in inner {
-        // A derive may name paths in strings.
+        // The attributes of derive macros may name paths in strings.
         if let Kind::Text(text) = token.kind {
             let lexed: Vec<_> =
                 lex(text).into_iter().map(|piece| Token { line: token.line, ..piece }).collect();
@@ -192,7 +193,7 @@ fn path(module: &mut Module, tokens: &[Token<'_>], test: bool) -> usize {
     at.max(1)
 }
 
-/// Returns the length of a bracketed group that begins here, including its brackets.
+/// Returns the number of tokens of a bracketed group that begins here, including its brackets.
 fn closed(tokens: &[Token<'_>]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -213,7 +214,7 @@ fn until(tokens: &[Token<'_>], sign: char) -> usize {
     tokens.iter().position(|token| token.is(sign)).map_or(tokens.len(), |at| at + 1)
 }
 
-/// Returns the length of an item: its attributes, and everything up to its `;` or its closing brace.
+/// Returns the number of tokens of an item: its attributes, and everything up to its `;` or its closing brace.
 fn item(tokens: &[Token<'_>]) -> usize {
     let mut at = 0;
     while let Some(token) = tokens.get(at) {

@@ -6,7 +6,7 @@ use super::{Module, Way};
 
 type All = BTreeMap<Way, Module>;
 
-/// The longest chain of re-exports that is followed. A longer one is a cycle.
+/// The maximum number of re-exports that are followed. A longer chain is taken for a cycle.
 const HOPS_MAX: usize = 16;
 
 pub(super) fn passed(all: &All, from: &[String], path: &[String]) -> Vec<Way> {

@@ -8,10 +8,10 @@ use rustdoc_types::{Crate, FORMAT_VERSION, Id, Item, ItemEnum};
 
 /// The facade, whose names are listed.
 const FACADE: &str = "holdover";
-/// The variable that is set for a process that stands in for rustdoc.
+/// The environment variable that is set for a process that runs in place of rustdoc.
 const AS_RUSTDOC: &str = "XTASK_IS_RUSTDOC";
 
-/// The documentation of all crates of the workspace, by their names in code.
+/// The documentation of the facade and of every crate whose name in code begins with `holdover_`, by that name.
 pub struct Docs {
     crates: BTreeMap<String, Documented>,
 }
@@ -22,7 +22,7 @@ struct Documented {
 }
 
 impl Docs {
-    /// Makes cargo document the facade, with all its features, and the crates that it exports from.
+    /// Makes cargo document the libraries of the workspace, with all features of the facade, and reads the result.
     ///
     /// JSON needs unstable options of rustdoc. A stable rustdoc accepts them if `RUSTC_BOOTSTRAP` is set. If the
     /// variable were set for all of cargo, every crate whose build script reads it would be built again. So cargo
@@ -80,7 +80,7 @@ impl Docs {
         Some((&of.doc, of.doc.index.get(&id)?))
     }
 
-    /// Returns true if the crate belongs to the workspace.
+    /// Returns true if the documentation includes this crate.
     pub(super) fn is_ours(&self, name: &str) -> bool {
         self.crates.contains_key(name)
     }
@@ -98,8 +98,8 @@ impl Documented {
         Self { doc, by_path }
     }
 
-    /// Returns the item of this name, if it is the only one that can be exported by itself. Other crates may know
-    /// an item in a private module under another path, so the path does not help.
+    /// Returns the item of this name, if it is the only one that can be exported by itself. An item in a private module
+    /// may have another path in other crates, so only its name can be compared.
     fn only_named(&self, name: &str) -> Option<Id> {
         let stands_alone = |item: &Item| {
             !matches!(
@@ -117,7 +117,8 @@ impl Documented {
     }
 }
 
-/// Runs rustdoc with unstable options, if this process was started in its place. Otherwise returns `None`.
+/// Runs rustdoc with unstable options if this process was started in its place, and returns its exit code. Otherwise
+/// returns `None`.
 pub fn become_rustdoc() -> Option<ExitCode> {
     std::env::var_os(AS_RUSTDOC)?;
     let arguments = std::env::args_os().skip(1);

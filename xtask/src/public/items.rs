@@ -21,7 +21,7 @@ Every name that the crate `holdover` exports, with all its features: its home, a
 `cargo xtask public-api --write` makes this list, and ./check compares it.
 ";
 
-/// Lists the exports of the facade: modules first, by name, and in each module its items by name.
+/// Lists the exports of the facade: its modules by name, and in each module the items by name.
 pub fn list(docs: &Docs) -> Result<String, String> {
     let facade = docs.facade()?;
     let mut list = Lister { docs, lines: Vec::new() };

@@ -1,4 +1,4 @@
-//! A broken store, and the transaction in which its operations work.
+//! The description of a broken store, and the transactions of its operations.
 
 use holdover_store::ids::{SessionKey, TenantId};
 use holdover_store::rules::SessionRow;
@@ -7,7 +7,7 @@ use holdover_store_memory::parts::{Record, Sessions, Tombstones};
 
 use crate::sound::{Fault, SOUND};
 
-/// A broken store: the reference store with one fault.
+/// A broken store: the reference store, or a sound store over rows, with one fault.
 pub(crate) struct Mutant {
     /// The name of the store.
     pub(crate) name: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Tx<'a> {
     pub(crate) turn: &'a mut Option<TenantId>,
     /// The store's clock.
     pub(crate) now: Timestamp,
-    /// The clock of this process. It practically stands still while a case moves the store's clock.
+    /// The clock of this process. It stands still while a case moves the store's clock.
     pub(crate) process: Timestamp,
     /// Writes of another transaction, which runs before the operation returns.
     pub(crate) later: Option<Later>,

@@ -85,7 +85,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
     LISTS.into_iter().flatten()
 }
 
-/// Returns whether a commit was applied, now or earlier.
+/// Returns true if a commit was applied, now or earlier.
 fn committed(answer: &CommitOutcome) -> bool {
     matches!(answer, CommitOutcome::Committed(_))
 }

@@ -1,17 +1,18 @@
-//! Proves that the suite can fail: runs every case against stores that are broken in one way each.
+//! Proves that the suite can fail: runs its cases against stores that are broken in one way each. Cases that need a
+//! child process, a wire or a place, and cases with random scripts, are left out; other tests cover them.
 //!
 //! `mutants` runs them all and prints which cases killed which store; the last line is `mutants: K/N killed`. It
 //! succeeds only if:
 //!
-//! - the stores without a fault pass every case;
+//! - the stores without a fault pass every one of these cases;
 //! - every broken store is killed by a comparison in some case. A panic or a hang does not count, because anything may
 //!   have caused it. A case with random requests does not count, because it finds faults by luck;
-//! - no store is killed by more than a third of the cases, because its fault would be too coarse;
-//! - every case of the levels core and distributed kills a store;
+//! - no store is killed by more than a third of these cases, because its fault would be too coarse;
+//! - every one of these cases that is of the level core or distributed kills a store;
 //! - `docs/kill-matrix.md` is up to date.
 //!
-//! `--write` writes that page. With names of broken stores, only those run, without a verdict. `--explain STORE CASE`
-//! prints what the suite reports when the case runs against the broken store.
+//! `--write` writes that page. With names of broken stores, only those run; there is no verdict, and the program fails.
+//! `--explain STORE CASE` prints what the suite reports when the case runs against the broken store.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it finds is printed")]
 
 mod fault;

@@ -12,14 +12,14 @@ use holdover_conformance_tests::{Capability, Case, CaseReport, FoundBy, Level, S
 use crate::fault::Mutant;
 use crate::store::{Budget, Harness};
 
-/// A case may make this many times the operations that it needs on the reference, plus `OPERATIONS_BESIDE`. Beyond that
-/// it counts as hanging, which is a failure.
+/// A case may make this many times the operations that it needs on the reference, plus `OPERATIONS_BESIDE`. One more
+/// operation panics, because a case with so many hangs.
 const OPERATIONS_TIMES: u64 = 3;
 const OPERATIONS_BESIDE: u64 = 2_000;
 /// The virtual time that a case may wait. Virtual time moves only when all tasks are idle.
 const CASE_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// Cases with random requests. What only they find is found by luck.
+/// Cases with random requests. A fault that only they find is found by luck.
 const DRAWN: [&str; 1] = ["race.linearizable_histories"];
 
 /// A broken store and the cases that kill it.
@@ -49,39 +49,39 @@ pub(crate) enum How {
 }
 
 impl Row {
-    /// Returns whether more than a third of the suite's cases kill the store. So coarse a fault does not show that any
-    /// one case is needed. `cases` is the number of all cases.
+    /// Returns true if more than a third of the cases kill the store. Such a coarse fault does not show that any one
+    /// case is needed. `cases` is the number of cases in the matrix.
     pub(crate) fn too_coarse(&self, cases: usize) -> bool {
         self.killers.len() * 3 > cases
     }
 
-    /// Returns whether a comparison in a case found the fault. A panic or a hang alone may have any cause.
+    /// Returns true if a comparison in a case found the fault. A panic or a hang alone may have any cause.
     pub(crate) fn is_found(&self) -> bool {
         self.killers.iter().any(|killer| matches!(killer.how, How::Found(_)))
     }
 
-    /// Returns whether a case without random requests found the fault.
+    /// Returns true if a case without random requests found the fault.
     pub(crate) fn is_found_for_sure(&self) -> bool {
         let sure = |killer: &&Killer| !DRAWN.contains(&killer.id);
         self.killers.iter().filter(sure).any(|killer| matches!(killer.how, How::Found(_)))
     }
 
-    /// Returns whether the store counts as killed.
+    /// Returns true if the store counts as killed. `cases` is the number of cases in the matrix.
     pub(crate) fn counts(&self, cases: usize) -> bool {
         self.is_found_for_sure() && !self.too_coarse(cases)
     }
 }
 
-/// The results of all cases on all broken stores.
+/// The results of the cases on the broken stores.
 pub(crate) struct Matrix {
     pub(crate) cases: Vec<&'static Case>,
-    /// The cases that a reference fails. If there are any, nothing is proved.
+    /// The cases that one of the references fails. If there are any, nothing is proved.
     pub(crate) reference_fails: Vec<&'static str>,
     pub(crate) rows: Vec<Row>,
 }
 
 impl Matrix {
-    /// Runs every case against the references and against every broken store.
+    /// Runs every judged case against the references and against these broken stores.
     pub(crate) fn of(references: &'static [Mutant], mutants: &[&'static Mutant]) -> Self {
         let cases: Vec<&'static Case> = all().filter(|case| is_judged(case)).collect();
         let sound = on_every_processor(&cases, |case| {
@@ -111,7 +111,7 @@ impl Matrix {
         must.map(|case| case.id).filter(|id| self.kills(id) == 0)
     }
 
-    /// Returns whether the suite finds everything that it should.
+    /// Returns true if the suite finds everything that it should.
     pub(crate) fn holds(&self) -> bool {
         self.reference_fails.is_empty()
             && self.rows.iter().all(|row| row.counts(self.cases.len()))
@@ -119,7 +119,7 @@ impl Matrix {
     }
 }
 
-/// Returns whether a case is part of the matrix. Random scripts take long and have a test of their own. A store in
+/// Returns true if a case is part of the matrix. Random scripts take long and have a test of their own. A store in
 /// memory keeps nothing after its process is killed, and has no wire and no schema, so these cases have tests of their
 /// own too.
 fn is_judged(case: &Case) -> bool {
@@ -182,7 +182,7 @@ fn how(report: &CaseReport) -> Option<How> {
     })
 }
 
-/// Maps every item in parallel, on all processors, and returns the results in the order of the items.
+/// Applies `work` to every item, in parallel on all processors, and returns the results in the order of the items.
 fn on_every_processor<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::new());

@@ -1,10 +1,11 @@
-//! The kill matrix as text for the console and as Markdown. Both are the same after every run.
+//! The kill matrix as text for the console and as Markdown. Neither depends on the time or on chance, so two runs give
+//! the same text.
 
 use std::fmt::Write as _;
 
 use crate::matrix::{How, Killer, Matrix, Row};
 
-/// The number of killers that the Markdown names for a store.
+/// The maximum number of killers that the Markdown names for a store.
 const KILLERS_SHOWN: usize = 5;
 
 /// Lists what killed each store.

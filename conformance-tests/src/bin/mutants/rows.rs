@@ -1,4 +1,4 @@
-//! Broken row-based stores: the backend keeps rows, and the rules come from the crate of the contract.
+//! Broken row-based stores: a backend that keeps rows, under the rules of the crate `holdover_store`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,15 +26,15 @@ const YIELDS: usize = 3;
 pub(crate) struct RowFault {
     /// Changes a write before it is applied.
     pub(crate) write: fn(&mut Write),
-    /// Applies a write whatever the stored token is by now.
+    /// Set if a write is applied whatever the stored token is by now.
     pub(crate) uncompared: bool,
-    /// Writes the session's row first and the other rows later.
+    /// Set if the session's row is written first and the other rows later.
     pub(crate) written_in_two: bool,
-    /// Reads the session's row first and the other rows later.
+    /// Set if the session's row is read first and the other rows later.
     pub(crate) read_in_two: bool,
     /// Changes the verdict on a write.
     pub(crate) verdict: fn(Verdict) -> Verdict,
-    /// Applies only the first write of a batch.
+    /// Set if only the first write of a batch is applied.
     pub(crate) one_at_a_time: bool,
     /// Changes the list of rows to read.
     pub(crate) wants: fn(&mut Vec<Want>),
@@ -42,11 +42,11 @@ pub(crate) struct RowFault {
     pub(crate) due: fn(&mut DueQuery),
     /// Changes the due sessions that were found.
     pub(crate) found: fn(&mut Due<Result<Found, StoreError>>),
-    /// Treats every page of pending calls as the last one.
+    /// Set if every page of pending calls counts as the last one.
     pub(crate) last_page_of_pending: bool,
-    /// Treats every page of resting sessions as the last one.
+    /// Set if every page of resting sessions counts as the last one.
     pub(crate) last_page_at_rest: bool,
-    /// Says whether a waiter ever receives a hint.
+    /// Set if waiters receive hints.
     pub(crate) hears: bool,
 }
 

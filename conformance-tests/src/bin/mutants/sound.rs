@@ -22,7 +22,7 @@ use crate::store::capabilities;
 
 type Answer<T> = Result<T, StoreError>;
 
-/// Small limits that tests reach quickly, and still large enough for every case.
+/// Limits that are small enough for tests to reach them quickly, and large enough for every case.
 pub(crate) const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
 /// Returns the size limits for `operation`.
@@ -41,7 +41,7 @@ macro_rules! parts {
     ) => {
         $($(#[$doc])* pub(crate) fn $name($($arg: $type),*) -> $answer $body)*
 
-        /// The parts of a store. A fault replaces one or two of them.
+        /// The parts of a store. A fault replaces some of them.
         pub(crate) struct Fault {
             $($(#[$doc])* pub(crate) $name: fn($($type),*) -> $answer,)*
             $($(#[$about])* pub(crate) $value: $kind,)*
@@ -149,25 +149,26 @@ parts! {
     fn purge(tx: &mut Tx<'_>, rule: &RetentionRule) -> PurgeReport {
         ops::purge(tx.sessions, tx.tombstones, rule, tx.now).0
     }
-    /// Says whether the lease of a claim made by this operation is over when the answer arrives.
+    /// Returns true if the lease of a claim made by this operation is over when the answer arrives.
     fn over(_operation: &str, claim: &Claim, now: Timestamp) -> bool { claim.lease_ends <= now }
     /// Changes the data when it is closed and opened again.
     fn reopen(_sessions: &mut Sessions) -> () {}
-    /// Says whether this operation, which is not a read, sends hints to waiters.
+    /// Returns true if this operation, which is not a read, sends hints to waiters.
     fn tells(_operation: &str) -> bool { true }
-    /// Says whether waiters with this watch receive hints.
+    /// Returns true if waiters with this watch receive hints.
     fn hears(_watch: &Watch) -> bool { true }
 
     values:
     /// A transaction that a commit or a delivery runs before it waits.
     let before: Option<fn(&mut Tx<'_>, &SessionKey)> = None;
-    /// The number of connections of each handle. Every operation takes a second one while it holds the first.
+    /// The number of connections of each handle. `None` means any number. Every operation takes a second connection
+    /// while it holds the first.
     let connections: Option<usize> = None;
-    /// Says whether a fork locks its source while it waits for its target.
+    /// Set if a fork locks its source while it waits for its target.
     let locks: bool = false;
-    /// Says whether the store's capabilities declare forks.
+    /// Set if the store's capabilities declare forks.
     let forks: bool = true;
-    /// Says whether the store's capabilities declare retention.
+    /// Set if the store's capabilities declare retention.
     let retention: bool = true;
     /// The fault of a row-based store with the contract's own rules. If it is set, the other parts are not used.
     let rows: Option<RowFault> = None;

@@ -1,4 +1,4 @@
-//! The store under test: the reference's operations under one lock, with the parts that a fault replaces.
+//! Broken stores over the reference's operations, which run under one lock. A fault replaces some of the operations.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,8 +25,8 @@ use crate::fault::{Mutant, Tx};
 use crate::rows;
 use crate::sound::{Fault, LIMITS};
 
-/// The maximum number of operations on all stores of a harness. One more panics, because a case with so many operations
-/// waits for something that never happens.
+/// The maximum number of operations on all stores of a harness. One more operation panics, because a case with so many
+/// of them waits for something that never happens.
 #[derive(Clone)]
 pub(crate) struct Budget {
     used: Arc<AtomicU64>,
@@ -49,7 +49,7 @@ impl Budget {
     }
 }
 
-/// Operations that change nothing and send no hints.
+/// Operations that send no hints: the reads, and `take_interrupt`.
 const READS: [&str; 10] = [
     "load_session",
     "list_sessions",
@@ -161,7 +161,7 @@ impl Broken {
         answer
     }
 
-    /// Delays a claim's answer: other tasks run first, and time may pass. Returns whether the lease is over then.
+    /// Delays a claim's answer: other tasks run first, and time may pass. Returns true if the lease is over then.
     async fn is_over(&self, operation: &str, claim: &Claim) -> bool {
         tokio::task::yield_now().await;
         (self.fault().over)(operation, claim, self.shared.clock.now())

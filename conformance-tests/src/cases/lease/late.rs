@@ -8,7 +8,8 @@ use crate::cases::prelude::*;
 /// The time in which a peer must see whether a session is claimed. The peer may have to wait for the stalled claim.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Makes each kind of claim and stalls between the claim and the answer until the lease is over.
+/// Makes each kind of claim and stalls between the claim and the answer until the lease is over. The case is moot if no
+/// answer can be delayed.
 pub(super) async fn answer_late(t: &Bench) -> CaseResult {
     let late = Late { t, peer: t.peer().await };
     let stood_still = [late.named().await?, late.due().await?, late.created().await?];
@@ -24,7 +25,7 @@ struct Late<'a> {
 }
 
 impl Late<'_> {
-    /// Tests a claim by key. Returns whether its answer came late.
+    /// Tests a claim by key. Returns true if its answer came late.
     async fn named(&self) -> CaseResult<bool> {
         let key = self.t.create("named").await?;
         let one = ClaimOne { lease: self.t.stall(), ..self.t.claim_one() };
@@ -41,7 +42,7 @@ impl Late<'_> {
         }
     }
 
-    /// Tests a claim of due sessions. Returns whether its answer came late.
+    /// Tests a claim of due sessions. Returns true if its answer came late.
     async fn due(&self) -> CaseResult<bool> {
         let new = NewSession { start: Start::At(Timestamp::EPOCH), ..new_session("due") };
         let key = new.key.clone();
@@ -57,7 +58,7 @@ impl Late<'_> {
         }
     }
 
-    /// Tests a creation with a claim. Returns whether its answer came late.
+    /// Tests a creation with a claim. Returns true if its answer came late.
     async fn created(&self) -> CaseResult<bool> {
         let one = ClaimOne { lease: self.t.stall(), ..self.t.claim_one() };
         let new = NewSession { start: Start::Claimed(one), ..new_session("created") };
@@ -71,7 +72,8 @@ impl Late<'_> {
         }
     }
 
-    /// Returns the answer, after its lease is over. `None` if the answer came before there was a chance to stall.
+    /// Stalls until the lease is over, and then returns the answer. Returns `None` if the answer came before a peer saw
+    /// the claim.
     async fn answered_late<T>(
         &self,
         key: &SessionKey,
@@ -98,7 +100,7 @@ impl Late<'_> {
         }
     }
 
-    /// Checks that a returned claim still holds the session.
+    /// Checks that the lease of a returned claim has not ended.
     async fn still_runs(&self, claim: &Claim) -> CaseResult<bool> {
         let (now, ends) = (self.t.now().await?, claim.lease_ends);
         ensure!(

@@ -10,21 +10,21 @@ use crate::shown::without_instants;
 /// The results that are compared with the model's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compare {
-    /// Answers, and after each operation everything that can be read of the sessions that it is about.
+    /// Answers, and after each operation everything that can be read of the sessions that it may change.
     Rows,
     /// Only answers.
     Answers,
 }
 
-/// Says whether the store is reopened during the script.
+/// The way in which a script is played: with or without reopening the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Story {
     Straight,
-    /// The store is reopened after every fifth operation.
+    /// The store is reopened before every fifth operation.
     Reopened,
 }
 
-/// The number of steps that a script took, and its result.
+/// The result of a script, and the number of its operations that were begun.
 pub(super) struct Played {
     pub(super) steps: usize,
     pub(super) result: CaseResult,
@@ -96,7 +96,7 @@ impl Stage {
         }
     }
 
-    /// Compares everything that can be read of the operation's sessions, through the other handle.
+    /// Compares everything that a peer can read of the sessions that the operation may change.
     async fn compare_rows(&self, request: &Request) -> CaseResult {
         for who in Who::ALL.into_iter().filter(|who| request.is_about(&who.key())) {
             self.compare_session(who).await?;

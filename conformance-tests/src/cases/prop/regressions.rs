@@ -1,4 +1,4 @@
-//! Regression scripts. A failed comparison prints a script that can be added here as it is.
+//! Regression scripts. A failed comparison prints its script in a form that can be added here.
 #![allow(clippy::enum_glob_use, reason = "scripts read as the comparison prints them")]
 
 use holdover_store::SessionStatus::*;

@@ -50,12 +50,13 @@ pub(super) async fn search(t: &Bench, story: Story) -> CaseResult {
     })
 }
 
-/// Returns a coverage that is not used.
+/// Returns a coverage whose content is not used.
 fn nobody() -> Coverage {
     Coverage::default()
 }
 
-/// The search for a shorter script. It may take half of the time that is left when the first failing script was found.
+/// The time limit of the search for a shorter script: half of the time that is left when the first failing script is
+/// found.
 struct Shrinking {
     differed: bool,
     ends: Option<Instant>,
@@ -69,14 +70,14 @@ impl Shrinking {
         }
     }
 
-    /// Returns whether the time is over. Then every further script counts as passed, so that the shortest so far is
+    /// Returns true if the time is over. Then every further script counts as passed, so that the shortest so far is
     /// used.
     fn is_over(&self) -> bool {
         self.ends.is_some_and(|ends| Instant::now() >= ends)
     }
 }
 
-/// Draws scripts and has them played. Fails with a script that failed, shortened.
+/// Draws scripts and sends them to be played. Fails with the shortened script if one failed.
 fn draw(seed: u64, scripts: u32, ask: &mpsc::UnboundedSender<Asked>) -> Result<(), Script> {
     let mut runner = crate::script::runner(seed, scripts, SHRINKS_MAX);
     let ended = runner.run(&strategy(), |(script, seen)| {

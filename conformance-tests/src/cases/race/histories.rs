@@ -12,8 +12,8 @@ use crate::script::{Improviser, LEASE, Who};
 
 /// The number of concurrent peers.
 const PEERS: usize = 4;
-/// The number of operations that each peer makes in a round. After a round, all peers wait for each other and time
-/// passes.
+/// The number of operations that each peer makes in a round. After a round, all peers wait for each other. If the clock
+/// is virtual, time passes then.
 const OPERATIONS: usize = 5;
 /// The number of rounds.
 const ROUNDS: usize = 4;
@@ -46,7 +46,7 @@ pub(super) async fn check_histories(t: &Bench) -> CaseResult {
     }
 }
 
-/// The requests of all peers, and their answers.
+/// A random history: the peers, their requests and answers so far, and the state at its start.
 struct History {
     peers: Vec<Handle>,
     shared: Arc<Shared>,
@@ -134,7 +134,7 @@ impl History {
         .map(drop)
     }
 
-    /// Lets time pass between rounds: a moment, or a lease.
+    /// Lets time pass between rounds: a quarter of a lease or a whole one.
     async fn pass(&self, t: &Bench, round: usize) -> CaseResult<Event> {
         t.advance(if round.is_multiple_of(2) { LEASE } else { LEASE / 4 }).await;
         let now = t.now().await?;
@@ -151,8 +151,8 @@ impl History {
         events
     }
 
-    /// Returns whether an order explains the events of a session. If so, the next requests are drawn from a state that
-    /// the session may have now.
+    /// Returns true if an order explains the events of a session, and false if the search is undecided. Fails if no
+    /// order explains them. If one does, the next requests are drawn from a state that the session may have now.
     fn fits(&self, t: &Bench, who: Who, events: &[Event]) -> CaseResult<bool> {
         match search(events, &self.start, t.moves_time()) {
             Verdict::Fits(state) => {

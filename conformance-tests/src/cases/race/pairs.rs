@@ -1,5 +1,5 @@
-//! Races every pair of operations at one instant. The model judges each session: the result must fit one order or the
-//! other.
+//! Races every pair of operations at one instant. The result must be one that the model allows: that of one order, of
+//! the other, or of an order of the parts into which operations over several sessions are split.
 
 use futures::future::join_all;
 
@@ -77,7 +77,7 @@ struct Outcome {
 }
 
 impl Pair {
-    /// Races the pair until both orders were seen, each round in a scenario of its own.
+    /// Races the pair until both orders were seen, in at most `rounds` rounds. Each round has a scenario of its own.
     async fn race(&self, t: &Bench, peers: &[Handle], rounds: u64) -> CaseResult {
         let mut seen = [false; 2];
         for round in 0..rounds {

@@ -11,8 +11,8 @@ use crate::proxy::{Cut, Proxy, Seen};
 use crate::scenario::{Ask, Scenario};
 use crate::script::Request;
 
-/// The maximum number of tries to hit a place, since a request or an answer may be too short or the cut may fall behind
-/// both.
+/// The maximum number of tries to hit a place. A try misses if the request or the answer is too short, or if the cut
+/// falls behind both.
 pub(super) const TRIES_MAX: usize = 16;
 
 /// A handle that uses a proxy, and a peer that does not.
@@ -23,7 +23,7 @@ pub(super) struct Wire {
     pub(super) proxy: Proxy,
 }
 
-/// An operation with its request and the allowed results.
+/// An operation in a scenario of its own, with its request and the allowed results.
 pub(super) struct Story {
     pub(super) scenario: Scenario,
     /// Text that only this request contains.
@@ -38,7 +38,7 @@ pub(super) struct Story {
     again: String,
 }
 
-/// The facts about an operation that was cut off.
+/// The outcome of an operation that was cut off, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     Nothing,
@@ -81,7 +81,8 @@ impl Wire {
         through_the_proxy(planned.seen())
     }
 
-    /// Cuts every operation at each of these places. `cut` turns a place and the measured bytes into the cut.
+    /// Cuts every operation that the store supports, at each of these places. `cut` turns a place and the measured
+    /// bytes into the cut.
     pub(super) async fn sweep(&self, places: &[Place], cut: fn(Seen, Place) -> Cut) -> CaseResult {
         for op in self.ops() {
             // A connection may still be prepared during the first measurement.
@@ -119,7 +120,8 @@ impl Wire {
                 continue;
             }
             let hit = Hit::of(answered.is_err(), &seen, whole);
-            // If the connection had to be prepared first, more was sent, and the last answer lay beyond the cut.
+            // All but the last byte of the answer has arrived. If the connection was prepared first, more bytes were
+            // sent, and the answer lies beyond the cut.
             let all = seen.answer_bytes + 1 == whole.answer_bytes && seen.request_bytes <= whole.sent_bytes;
             let known = if all { Known::Applied } else { Known::Nothing };
             self.judge(&story, answered, known).await?;
@@ -268,7 +270,7 @@ impl Hits {
     }
 }
 
-/// The patience with a handle that was cut off and must recover by itself.
+/// The time limit in which a handle that was cut off must recover by itself, and the pauses between tries.
 pub(super) struct Patience {
     deadline: Instant,
     pauses: Backoff,
@@ -279,7 +281,7 @@ impl Patience {
         Self { deadline: Instant::now() + SETTLE_MAX, pauses: Backoff::new() }
     }
 
-    /// Waits a little before the next try.
+    /// Pauses before the next try. Fails if the error does not allow a repeat, or if the time is over.
     pub(super) async fn after(&mut self, kind: StoreErrorKind, retry: Retry) -> CaseResult {
         ensure!(
             comes_back(kind, retry) && Instant::now() < self.deadline,
@@ -298,7 +300,7 @@ fn comes_back(kind: StoreErrorKind, retry: Retry) -> bool {
 /// The answer of an operation, or the error that it was refused with.
 pub(super) type Answered = Result<String, (StoreErrorKind, Retry)>;
 
-/// Returns whether the operation takes several calls.
+/// Returns true if the operation may take several calls.
 fn is_walk(op: Op) -> bool {
     [Op::ClaimDue, Op::Purge, Op::Prune].contains(&op)
 }
@@ -313,11 +315,11 @@ pub(super) fn through_the_proxy(seen: Seen) -> CaseResult<Seen> {
     Ok(seen)
 }
 
-/// A place in a number of bytes.
+/// A place in a request or an answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     After(usize),
-    /// After so many eighths of the bytes.
+    /// After this many eighths of the bytes.
     Eighths(usize),
     BeforeLast,
 }

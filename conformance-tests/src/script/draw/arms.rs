@@ -1,4 +1,4 @@
-//! One generator for each operation, and for each variant of one.
+//! Generators of operations and of their parts.
 
 use holdover_store::{InterruptKind, SessionStatus, Wake};
 use proptest::collection::vec;

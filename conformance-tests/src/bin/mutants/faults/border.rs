@@ -15,7 +15,7 @@ use crate::sound;
 enum Filling {
     /// A row that is too large is skipped, and a later row that fits is taken.
     PassesRows,
-    /// The page has one byte more than the limit.
+    /// The page may have one byte more than the limit.
     OneByteOver,
 }
 
@@ -115,7 +115,7 @@ fn shown(
     Ok(record.row.event_page(cursor, shown, deltas))
 }
 
-/// Reads a page of a list. `one` reads a single row.
+/// Reads a page of a list, filled in this way. `one` reads a page of one row.
 fn list<T: Clone>(
     request: &PageRequest,
     mut one: impl FnMut(PageRequest) -> Result<Page<T>, StoreError>,

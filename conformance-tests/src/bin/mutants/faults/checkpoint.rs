@@ -1,4 +1,4 @@
-//! Checkpoints: of another moment, too many, or too few.
+//! Checkpoints of another moment, too many of them, or too few.
 
 use holdover_store::ids::{CheckpointId, Epoch, MessageSeq};
 use holdover_store::{
@@ -35,8 +35,8 @@ fn listed(tx: &mut Tx<'_>, query: &CheckpointQuery, change: impl Fn(&mut Vec<Che
     Ok(page)
 }
 
-/// Binds a cursor of any list of checkpoints to this query. A cursor's text is a kind, the digest of its query, the
-/// place, and a checksum of 4 bytes.
+/// Binds a cursor of any list of checkpoints to this query. A cursor's text holds, in hexadecimal digits: one byte for
+/// the kind, 16 bytes of the digest of its query, the place, and a checksum of 4 bytes.
 fn rebound(cursor: &PageCursor, query: &CheckpointQuery) -> PageCursor {
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap_or("0"), 16).unwrap_or(0);
     let bytes: Vec<u8> = cursor.as_str().as_bytes().chunks(2).map(byte).collect();

@@ -1,6 +1,6 @@
-//! The clock of the process used in place of the store's clock. At first it shows the same instant. Then it stands
-//! still, because no real time passes while a case moves the store's clock. The variant that is ahead shows one year
-//! more.
+//! Stores that use the clock of their process in place of the store's clock. At first both show the same instant. The
+//! clock of the process then stands still, because no real time passes while a case moves the store's clock. The
+//! variant that is ahead shows one year more.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::sound;
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// Returns the time of a process's clock.
+/// A function that returns the time of the process's clock.
 type Shows = fn(&Tx<'_>) -> Timestamp;
 
 fn right(tx: &Tx<'_>) -> Timestamp {
@@ -24,7 +24,7 @@ fn ahead(tx: &Tx<'_>) -> Timestamp {
     tx.process.after(YEAR)
 }
 
-/// Makes the lease of a claim run from the time of the process's clock.
+/// Changes a claim so that its lease begins at the time of the process's clock.
 fn grant(tx: &mut Tx<'_>, claim: &mut Claim, lease: Duration, shows: Shows) {
     let ends = shows(tx).after(lease);
     claim.lease_ends = ends;

@@ -1,4 +1,4 @@
-//! Deltas: kept too long, too short, or mixed with those of another stream.
+//! Deltas that are kept for too long or too short a time, or mixed with those of another stream.
 
 use holdover_store::ids::{Fence, SessionKey};
 use holdover_store::rules::Stream;
@@ -12,14 +12,14 @@ fn kept(tx: &mut Tx<'_>, key: &SessionKey) -> Option<(Stream, Vec<StoredDelta>)>
     tx.record(key).map(|record| (record.row.stream, record.deltas.clone()))
 }
 
-/// Restores a stream that was ended.
+/// Restores a stream that an operation has ended.
 fn put_back(tx: &mut Tx<'_>, key: &SessionKey, kept: Option<(Stream, Vec<StoredDelta>)>) {
     if let Some((stream, deltas)) = kept.filter(|(stream, _)| stream.open) {
         tx.with(key, |record| (record.row.stream, record.deltas) = (stream, deltas));
     }
 }
 
-/// Appends correctly, but a changed batch.
+/// Appends a batch, which is changed first if it continues the newest stream.
 fn append_as(
     tx: &mut Tx<'_>,
     fence: &Fence,

@@ -1,4 +1,4 @@
-//! Reads of deltas: from another place, of another stream, at another instant.
+//! Reads of deltas from another place, of another stream, or at another instant.
 
 use holdover_store::{EventCursor, EventPage, EventPlace};
 

@@ -1,4 +1,4 @@
-//! Claims of due sessions that do less than a claim by key.
+//! Claims of due sessions that write or return less than a claim by key does.
 
 use holdover_store::ids::{SessionKey, StateFormat};
 use holdover_store::time::Timestamp;
@@ -8,7 +8,8 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Claims due sessions, then changes each of them. `change` gets the session after the claim and before it.
+/// Claims due sessions, then changes each of them. `change` gets the session as it is after the claim and as it was
+/// before.
 fn due_with(tx: &mut Tx<'_>, claim: ClaimDue, change: fn(&mut Record, &Record)) -> Vec<Claim> {
     let before = tx.sessions.clone();
     let claims = sound::claim_due(tx, claim);

@@ -6,7 +6,7 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// Returns whether two sessions begin with the same message, so that they are branches of one conversation.
+/// Returns true if two sessions begin with the same message, so that they are branches of one conversation.
 fn related(one: &Record, other: &Record) -> bool {
     let first = |record: &Record| record.messages.first().map(|first| (first.at, first.payload.clone()));
     one.row.key != other.row.key && first(one).is_some() && first(one) == first(other)

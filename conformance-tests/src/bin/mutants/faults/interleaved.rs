@@ -6,13 +6,13 @@ use holdover_store::ids::SessionKey;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Sets a session aside while it is written, so that readers can detect this.
+/// Marks a session as being written: a copy in `graves` shows readers that a write is in progress.
 fn begins_to_write(tx: &mut Tx<'_>, key: &SessionKey) {
     let record = tx.record(key).cloned();
     tx.graves.extend(record.map(|record| (key.clone(), record)));
 }
 
-/// Creates a store that marks sessions while they are written.
+/// Creates a store that marks a session while a commit or a delivery writes it.
 const fn marking(name: &'static str, what: &'static str) -> Mutant {
     broken(name, what)
         .before(Some(begins_to_write))
@@ -26,8 +26,8 @@ const fn marking(name: &'static str, what: &'static str) -> Mutant {
         })
 }
 
-/// Reads the version of a session that this handle read last, if the session is being written. Otherwise reads the
-/// current version and remembers it.
+/// If a session is being written, reads it as this handle read it last. Otherwise reads the session as it is, and keeps
+/// a copy for later reads.
 fn looked_at<R>(tx: &mut Tx<'_>, key: &SessionKey, read: impl FnOnce(&mut Tx<'_>) -> R) -> R {
     let there = tx.record(key).cloned();
     let last = tx.cache.get(key).cloned().filter(|_| tx.graves.contains_key(key));

@@ -6,7 +6,7 @@ use super::committed;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// Returns whether the commit ends the turn.
+/// Returns true if the commit ends the turn.
 fn ends_turn(commit: &Commit) -> bool {
     matches!(commit.release, Some(Release::To { status, .. }) if status.at_rest())
 }

@@ -8,7 +8,7 @@ use holdover_store::{Applied, CommitOutcome, LeaseOutcome, SessionStatus, StageO
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Returns the fence with the newest epoch.
+/// Returns the fence with the session's newest epoch.
 fn any_epoch(tx: &Tx<'_>, fence: &Fence) -> Fence {
     let epoch = tx.row_of(&fence.key).map_or(Epoch(0), |row| row.epoch);
     Fence { epoch, ..fence.clone() }
@@ -20,7 +20,7 @@ fn any_life(tx: &Tx<'_>, fence: &Fence) -> Fence {
     Fence { incarnation, ..fence.clone() }
 }
 
-/// Returns whether the lease of the session's owner is over.
+/// Returns true if the lease of the session's owner is over.
 fn over(tx: &Tx<'_>, fence: &Fence) -> bool {
     let now = tx.now;
     tx.row_of(&fence.key).and_then(|row| row.lease).is_some_and(|lease| lease.ends <= now)

@@ -10,7 +10,7 @@ use crate::fault::{Mutant, broken};
 use crate::sound;
 use crate::store::capabilities;
 
-/// Returns limits without a bound for all payloads together.
+/// Returns the limits for `operation` without the bound for all payloads together.
 fn one_by_one(operation: &'static str) -> Limits<'static> {
     static UNBOUNDED: LazyLock<Capabilities> =
         LazyLock::new(|| Capabilities { commit_bytes_max: usize::MAX, ..capabilities() });

@@ -9,7 +9,7 @@ use super::list::{bound, rebound};
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Returns whether `name` matches `pattern` as in SQL: `%` stands for any text, `_` for any character.
+/// Returns true if `name` matches `pattern` as in SQL: `%` stands for any text, `_` for any character.
 fn like(pattern: &str, name: &str) -> bool {
     let mut pattern_rest = pattern.chars();
     match pattern_rest.next() {
@@ -77,7 +77,7 @@ macro_rules! deleted_alike {
     };
 }
 
-/// Lists sessions with similar labels.
+/// Lists sessions whose labels are similar to those of the query.
 fn sessions_labelled(
     tx: &mut Tx<'_>,
     asked: &SessionQuery,
@@ -118,7 +118,8 @@ fn loosely_bound(
     Ok(bound(sound::list_pending(tx, &PendingQuery { page, ..query.clone() })?, own, loose))
 }
 
-/// Lists pending calls, but skips, after a full page, every call that is like the last one shown.
+/// Lists pending calls. The next page begins only after the calls that are like the last one shown, so these are
+/// missing from the list.
 fn passing(
     tx: &mut Tx<'_>,
     query: &PendingQuery,

@@ -1,4 +1,4 @@
-//! Ownership and wake-up of a session, in edge cases of the rules.
+//! Edge cases of the rules for ownership and wake-up of a session.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::committed;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Repeats a creation and returns the claim of the session's current owner.
+/// Creates a session. The answer to a repeat brings the claim of the session's current owner, whichever run that is.
 fn with_any_claim(tx: &mut Tx<'_>, new: NewSession) -> CreateOutcome {
     let (key, now) = (new.key.clone(), tx.now);
     let mut outcome = sound::create(tx, new);
@@ -22,14 +22,14 @@ fn with_any_claim(tx: &mut Tx<'_>, new: NewSession) -> CreateOutcome {
     outcome
 }
 
-/// Returns the epoch of the session if a takeover gave it back, so that it is active without an owner.
+/// Returns the epoch of the session if a takeover was given back, so that the session is active without an owner.
 fn given_back(tx: &Tx<'_>, fence: &Fence) -> Option<Epoch> {
     let row = tx.row_of(&fence.key)?;
     let nobodys = row.status == SessionStatus::Active && row.lease.is_none();
     (nobodys && row.incarnation == fence.incarnation).then_some(row.epoch)
 }
 
-/// Lets the run that gave a takeover back continue.
+/// Gives the lease back to the run that took the session over and then gave it back.
 fn let_go_on(tx: &mut Tx<'_>, fence: &Fence) {
     if given_back(tx, fence) == Some(fence.epoch) {
         let now = tx.now;
@@ -40,7 +40,7 @@ fn let_go_on(tx: &mut Tx<'_>, fence: &Fence) {
     }
 }
 
-/// Lets the run that was taken over continue after the takeover was given back.
+/// Gives the lease back to the run that was taken over, once the takeover was given back.
 fn let_go_back(tx: &mut Tx<'_>, fence: &Fence) {
     if given_back(tx, fence) == Some(fence.epoch.next()) {
         tx.row(&fence.key, |row| row.epoch = fence.epoch);

@@ -11,14 +11,14 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Returns the row without the facts that a rule fails to see.
+/// Returns the row without the facts that the broken purge overlooks.
 fn blind(row: &SessionRow, hide: fn(&mut SessionRow, &RetentionRule), rule: &RetentionRule) -> SessionRow {
     let mut row = row.clone();
     hide(&mut row, rule);
     row
 }
 
-/// Purges with falsified rows.
+/// Purges by rows that `hide` has falsified.
 fn purge_blind(
     tx: &mut Tx<'_>,
     rule: &RetentionRule,
@@ -72,7 +72,7 @@ fn pruned(
     report
 }
 
-/// Purges and returns the sessions that were removed.
+/// Purges, and returns the report and the sessions that were removed.
 fn removed(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<(SessionKey, Record)>) {
     let before = tx.sessions.clone();
     let report = sound::purge(tx, rule);
@@ -80,7 +80,7 @@ fn removed(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<(SessionK
     (report, gone)
 }
 
-/// Defines a purge that fails to see one fact of each row.
+/// Defines a purge that overlooks one fact of each row.
 macro_rules! blind_to {
     ($name:literal, $broken:literal, |$row:ident, $rule:ident| $hide:expr) => {
         broken($name, $broken).purge(|tx, rule| purge_blind(tx, rule, |$row, $rule| $hide))

@@ -1,4 +1,4 @@
-//! Faults of rows under unchanged rules: mistakes that the author of a backend can make.
+//! Faults in the rows of a store whose rules are sound: mistakes that the author of a backend can make.
 
 use std::sync::Arc;
 

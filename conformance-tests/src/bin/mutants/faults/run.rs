@@ -1,4 +1,4 @@
-//! Runs: their begin, their counting and their end.
+//! The start, the number and the end of runs.
 
 use holdover_store::ids::Epoch;
 use holdover_store::{ClaimOutcome, Release, SessionStatus};

@@ -45,7 +45,7 @@ fn beside(tx: &mut Tx<'_>, key: &SessionKey, change: fn(&mut Record)) {
     tx.sessions.iter_mut().filter(|(other, _)| same(other)).for_each(|(_, record)| change(record));
 }
 
-/// Purges and returns the keys of the sessions that were removed.
+/// Purges, and returns the report and the keys of the sessions that were removed.
 fn purged(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<SessionKey>) {
     let before: Vec<SessionKey> = tx.sessions.keys().cloned().collect();
     let report = sound::purge(tx, rule);

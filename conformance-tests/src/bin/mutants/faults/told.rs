@@ -82,7 +82,7 @@ fn one_of_each(results: &mut Vec<StagedResult>, newest: bool) {
     *results = kept;
 }
 
-/// Returns whether a commit aborts the session.
+/// Returns true if a commit aborts the session.
 fn aborts(commit: &Commit) -> bool {
     matches!(commit.release, Some(Release::To { status: SessionStatus::Aborted, .. }))
 }
