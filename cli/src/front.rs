@@ -9,6 +9,7 @@ use holdover_core::ids::{
 use holdover_core::message::Message;
 use holdover_core::model::TokenUsage;
 use holdover_core::store::{MessageRange, Session};
+use holdover_core::tool::Progress;
 use holdover_runtime_local::{Elsewhere, Provisional, RunObserver, Runtime, RuntimeOptions, StoreOutage};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -191,6 +192,8 @@ pub(crate) enum Live {
         /// The tool of the call.
         tool: ToolName,
     },
+    /// A tool call has reported progress.
+    Progress(CallId, Progress),
     /// A tool call has returned.
     Back(CallId),
 }
@@ -224,6 +227,10 @@ impl RunObserver for Listener {
 
     fn on_call_sent(&self, session: &SessionKey, call: &CallId, tool: &ToolName) {
         self.tell(session, Live::Sent { call: call.clone(), tool: tool.clone() });
+    }
+
+    fn on_call_progress(&self, session: &SessionKey, call: &CallId, progress: &Progress) {
+        self.tell(session, Live::Progress(call.clone(), progress.clone()));
     }
 
     fn on_call_over(&self, session: &SessionKey, call: &CallId) {

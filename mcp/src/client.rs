@@ -95,16 +95,17 @@ impl McpClient {
         let mut request = CallToolRequestParams::new(tool.name.clone());
         request.meta = Some(meta);
         request.arguments = call.arguments.as_object().cloned();
-        match connection.peer().call_tool_once(request).await {
-            Ok(response) => results::read(response),
+        let lost = |why: &str| {
+            let lost = format!("{}: its tool {} was called: {why}", failure::place(&self.server), tool.name);
+            Err(ToolError::Lost(McpError::new(&self.server, lost).to_string()))
+        };
+        match connection.call(request, &call.handle).await {
+            Ok(Some(response)) => results::read(response),
+            Ok(None) => lost("it was stopped"),
             // The server answered with an error: the model is told.
             Err(ServiceError::McpError(error)) => Err(ToolError::Failed(one_line(&error.message))),
             // After any other error, the request may have arrived.
-            Err(error) => {
-                let (place, why) = (failure::place(&self.server), failure::of_request(&self.server, &error));
-                let lost = format!("{place}: its tool {} was called: {why}", tool.name);
-                Err(ToolError::Lost(McpError::new(&self.server, lost).to_string()))
-            }
+            Err(error) => lost(&failure::of_request(&self.server, &error)),
         }
     }
 }

@@ -6,9 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use holdover_core::ids::ToolName;
+use holdover_core::tool::CallHandle;
 use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, Tool as ServerTool};
-use rmcp::service::RunningService;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation,
+    Tool as ServerTool,
+};
+use rmcp::service::{RunningService, ServiceError};
 use rmcp::transport::TokioChildProcess;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
@@ -20,6 +24,7 @@ use tokio::process::{ChildStderr, Command};
 use tokio::task::JoinHandle;
 
 use crate::failure;
+use crate::request::Client;
 use crate::server::McpServer;
 use crate::told::told;
 
@@ -63,7 +68,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// An open connection to a server.
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, ClientConfig>,
+    service: RunningService<RoleClient, Client>,
     tools: BTreeMap<ToolName, ServerTool>,
 }
 
@@ -86,10 +91,10 @@ impl Connection {
     /// Opens the connection without a time limit. The error is the reason, without the program's output.
     async fn opened(server: &McpServer, said: &mut Said) -> Result<Self, String> {
         let refuse = |why: String| format!("{}: {why}", failure::place(server));
-        let client = ClientConfig::new(
+        let client = Client::new(ClientConfig::new(
             ClientCapabilities::default(),
             Implementation::new("holdover", env!("CARGO_PKG_VERSION")),
-        );
+        ));
         let begun = match &server.url {
             Some(url) => client.serve(http(server, url)?).await,
             None => {
@@ -116,9 +121,13 @@ impl Connection {
         &self.tools
     }
 
-    /// Returns the peer that sends requests.
-    pub(crate) fn peer(&self) -> &rmcp::Peer<RoleClient> {
-        self.service.peer()
+    /// Performs a tool call, as [`Client::call`] says.
+    pub(crate) async fn call(
+        &self,
+        params: CallToolRequestParams,
+        call: &CallHandle,
+    ) -> Result<Option<CallToolResponse>, ServiceError> {
+        self.service.service().call(self.service.peer(), params, call).await
     }
 
     /// Returns true if the connection accepts no more requests.

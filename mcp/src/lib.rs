@@ -28,6 +28,9 @@
 //! neither starts nor repeats a call. Each request carries the call's idempotency key in its `_meta`, as
 //! [`IDEMPOTENCY_KEY`].
 //!
+//! **Progress and stops.** The progress that a server reports on a call is shown to those who follow the session. A call
+//! that should stop is cancelled at the server, with the reason.
+//!
 //! **Not supported.** The client passes no requests of a server on to people or models: it offers no sampling,
 //! elicitation or roots. It does not support tasks either: a call is answered while its connection is open, or its
 //! outcome is unknown. Pictures are passed on to the model in the formats that Holdover supports. Sound is only named
@@ -40,6 +43,8 @@ mod connection;
 #[cfg(feature = "client")]
 mod failure;
 mod names;
+#[cfg(feature = "client")]
+mod request;
 #[cfg(feature = "client")]
 mod results;
 mod server;

@@ -16,8 +16,19 @@ const tools = [
     { name: 'fail', inputSchema: schema },
     { name: 'refuse', inputSchema: schema },
     { name: 'hang', inputSchema: schema },
+    { name: 'report', inputSchema: schema },
     { name: 'die', inputSchema: schema },
 ];
+
+// Reports progress until the program ends, and never answers.
+const report = (progressToken) => {
+    let progress = 0;
+    const tell = () => console.log(JSON.stringify({
+        jsonrpc: '2.0', method: 'notifications/progress',
+        params: { progressToken, progress: ++progress, total: 1000, message: `step ${progress}` },
+    }));
+    setInterval(tell, 10);
+};
 
 // The answer to a request; none if it is never answered.
 const answer = ({ method, params }) => {
@@ -35,6 +46,7 @@ const answer = ({ method, params }) => {
                 case 'fail': return { result: text('it is broken', { isError: true }) };
                 case 'refuse': return { error: { code: -32602, message: 'no such\nthing' } };
                 case 'hang': return undefined;
+                case 'report': return report(params._meta.progressToken);
                 case 'die': return process.exit(3);
             }
         }
@@ -43,7 +55,7 @@ const answer = ({ method, params }) => {
 };
 
 const handle = (message) => {
-    if (message.id === undefined) { record(`told ${message.method}`); return undefined; }
+    if (message.id === undefined) { record(`told ${message.method} ${message.params?.reason}`); return undefined; }
     const said = answer(message);
     return said && { jsonrpc: '2.0', id: message.id, ...said };
 };

@@ -1,7 +1,7 @@
 //! Tests of the client with a server that does not use the client's library, over standard input and output
 //! and over HTTP.
 //!
-//! Requirements: D22, B47.
+//! Requirements: A50, B33, B47, D22.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -11,11 +11,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use holdover_core::custom::CustomState;
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
-use holdover_core::tool::{Bound, EffectClass, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec};
+use holdover_core::ending::CancelReason;
+use holdover_core::tool::{
+    Bound, CallHandle, CallLink, EffectClass, Progress, StopRequest, Tool, ToolCall, ToolError, ToolOutput,
+    ToolReturn, ToolSpec,
+};
 use holdover_mcp::{McpClient, McpServer};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 /// The longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -74,6 +80,7 @@ fn call(arguments: Value) -> ToolCall {
         arguments,
         timeout: Some(PATIENCE),
         state: CustomState::default(),
+        handle: CallHandle::default(),
     }
 }
 
@@ -90,7 +97,7 @@ fn classes(specs: &[ToolSpec]) -> Vec<(&str, EffectClass, bool)> {
 async fn b47_the_tools_of_a_server_are_dangerous_unless_it_is_trusted_and_says_otherwise() {
     let place = Place::new();
     let every = place.client(json!({})).discover().await.unwrap();
-    assert_eq!(every.len(), 7, "both pages: {every:?}");
+    assert_eq!(every.len(), 8, "both pages: {every:?}");
     assert!(every.iter().all(|spec| spec.dangerous && spec.effect == EffectClass::AtMostOnce), "{every:?}");
 
     let wanted = json!({ "trusted": true, "tools": ["echo", "put", "wipe.all"], "timeout_seconds": 7 });
@@ -149,7 +156,43 @@ async fn the_server_is_told_of_a_call_that_is_stopped() {
     let out = tokio::spawn(async move { hang.call(call(json!({}))).await });
     place.written("call hang").await;
     out.abort();
-    place.written("told notifications/cancelled").await;
+    place.written("told notifications/cancelled nobody waits for it any more").await;
+}
+
+/// A run that keeps the newest progress of a call, and asks the call to stop once there is some.
+#[derive(Clone)]
+struct Run(watch::Sender<Option<Progress>>);
+
+impl CallLink for Run {
+    fn report(&self, progress: Progress) {
+        self.0.send_replace(Some(progress));
+    }
+
+    fn stop_request(&self) -> Option<StopRequest> {
+        self.0.borrow().as_ref().map(|_| StopRequest { reason: CancelReason::UserCancelled, grace: PATIENCE })
+    }
+
+    fn stopped(&self) -> BoxFuture<'static, StopRequest> {
+        let mut news = self.0.subscribe();
+        Box::pin(async move {
+            news.wait_for(Option::is_some).await.unwrap();
+            StopRequest { reason: CancelReason::UserCancelled, grace: PATIENCE }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a50_progress_of_a_server_is_reported_and_b33_it_is_told_why_a_call_stops() {
+    let place = Place::new();
+    let client = place.client(json!({}));
+    let run = Run(watch::Sender::new(None));
+    let asked = ToolCall { handle: CallHandle::new(run.clone()), ..call(json!({})) };
+    let lost = tool(&client, "mcp__test__report").await.call(asked).await;
+    assert!(matches!(&lost, Err(ToolError::Lost(why)) if why.ends_with("it was stopped")), "{lost:?}");
+    let shown = run.0.borrow().clone().unwrap();
+    let done = shown.done.unwrap();
+    assert_eq!(shown, Progress::text(format!("step {done}")).of(done, Some(1000)));
+    place.written("told notifications/cancelled user:cancelled").await;
 }
 
 #[tokio::test]

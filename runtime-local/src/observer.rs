@@ -7,6 +7,7 @@ use holdover_core::ids::{CallId, Fence, MessageSeq, SessionKey, StepNumber, Tool
 use holdover_core::model::TokenUsage;
 use holdover_core::store::StoreErrorKind;
 use holdover_core::time::Timestamp;
+use holdover_core::tool::Progress;
 
 /// The model call that provisional output comes from. The output becomes final only with the commit of the message.
 /// The next attempt may produce different output.
@@ -60,6 +61,11 @@ pub trait RunObserver: Send + Sync + 'static {
 
     /// Called when a tool call was sent.
     fn on_call_sent(&self, _session: &SessionKey, _call: &CallId, _tool: &ToolName) {}
+
+    /// Called when a tool call in flight has reported progress: with all reports since the last time, as one. Called at
+    /// most once for each call in one [`delta_interval`](crate::RuntimeOptions::delta_interval), and never if the
+    /// runtime has none.
+    fn on_call_progress(&self, _session: &SessionKey, _call: &CallId, _progress: &Progress) {}
 
     /// Called when a tool call is no longer in flight, whatever its result.
     fn on_call_over(&self, _session: &SessionKey, _call: &CallId) {}

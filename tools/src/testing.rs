@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use holdover_core::custom::CustomState;
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
-use holdover_core::tool::{Tool, ToolCall, ToolError, ToolReturn};
+use holdover_core::tool::{CallHandle, Tool, ToolCall, ToolError, ToolReturn};
 use serde_json::Value;
 
 use crate::{Root, built_in};
@@ -19,6 +19,7 @@ pub(crate) fn call(arguments: Value) -> ToolCall {
         arguments,
         timeout: Some(Duration::from_secs(60)),
         state: CustomState::default(),
+        handle: CallHandle::default(),
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use holdover_core::custom::CustomState;
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
-use holdover_core::tool::ToolCall;
+use holdover_core::tool::{CallHandle, ToolCall};
 use holdover_tools::{CommandTool, Root, ToolSet};
 use serde_json::{Value, json};
 
@@ -45,6 +45,7 @@ async fn the_one_that_is_killed() {
         arguments: arguments(),
         timeout: None,
         state: CustomState::default(),
+        handle: CallHandle::default(),
     };
     panic!("it runs until it is killed: {:?}", tool.call(call).await);
 }

@@ -148,6 +148,7 @@ impl<'a> Reader<'a> {
             Live::Text(_) => self.held.push_back(said),
             Live::Answered => self.view.does(Doing::Working, now),
             Live::Sent { call, tool } => self.view.sent(call, tool, now),
+            Live::Progress(call, progress) => self.view.progressed(&call, &progress),
             Live::Back(call) => self.view.back(&call),
         }
         self.release();
@@ -215,7 +216,7 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Live::Text(_) if !self.showing => {}
-                Live::Answered | Live::Sent { .. } | Live::Back(_) => {}
+                Live::Answered | Live::Sent { .. } | Live::Progress(..) | Live::Back(_) => {}
                 Live::Text(text) => {
                     self.shown.push_str(text);
                     self.mid_line = !text.ends_with('\n');

@@ -7,6 +7,7 @@ use holdover_core::ids::{CallId, MessageSeq, ToolName};
 use holdover_core::machine::StopCause;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::phrases;
+use holdover_core::tool::Progress;
 use holdover_runtime_local::TreeMember;
 
 use super::{Out, clean, counted, cut, inline, instant, summaries};
@@ -289,9 +290,22 @@ pub(crate) fn delta(delta: &Delta) -> String {
         Delta::Reasoning { text } => format!("thinks {text:?}"),
         Delta::CallStarted { tool } => format!("asks for {tool}"),
         Delta::CallRunning { call, tool } => format!("call {call} of {tool} is out"),
+        Delta::CallProgress { call, tool, progress: reported } => {
+            format!("call {call} of {tool}: {}", progress(reported, &reported.message))
+        }
         // Every delta of this version is named above; the lint finds missing ones.
         _ => "a delta that this version does not know".to_owned(),
     })
+}
+
+/// Describes the progress of a call on one line: its amounts, and `text`.
+pub(crate) fn progress(progress: &Progress, text: &str) -> String {
+    let amounts = progress.done.map(|done| match progress.total {
+        Some(total) => format!("{done} of {total}"),
+        None => done.to_string(),
+    });
+    let text = Some(inline(text)).filter(|text| !text.is_empty());
+    amounts.into_iter().chain(text).collect::<Vec<_>>().join(": ")
 }
 
 /// Describes the state of a session, in a few words.
@@ -328,6 +342,9 @@ mod tests {
     #[test]
     fn what_is_one_line_stays_one() {
         assert_eq!(delta(&Delta::CallStarted { tool: "a\nb".into() }), r"asks for a\nb");
+        let (call, tool) = (CallId::new("c1-0").unwrap(), ToolName::new("copy").unwrap());
+        let progress = Progress::text("a\nb").of(1, Some(2));
+        assert_eq!(delta(&Delta::CallProgress { call, tool, progress }), r"call c1-0 of copy: 1 of 2: a\nb");
         assert_eq!(indented("a\nb"), "a\n  b");
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use holdover_core::ids::{CallId, SessionId, StepNumber, ToolName};
 use holdover_core::machine::Usage;
+use holdover_core::tool::Progress;
 
-use super::{counted, inline};
+use super::{counted, human, inline};
 
 /// The maximum number of lines for calls or sessions. If there are more, another line gives the number of the others.
 const LINES_MAX: usize = 8;
@@ -35,9 +36,27 @@ pub(crate) struct Followed {
     pub(crate) doing: Doing,
     /// The start of that activity.
     pub(crate) since: Duration,
-    /// The running calls, oldest first: the call, the tool, and the start.
-    pub(crate) calls: Vec<(CallId, ToolName, Duration)>,
+    /// The running calls, oldest first.
+    calls: Vec<Called>,
     pub(crate) usage: Usage,
+}
+
+/// A running call.
+#[derive(Debug, Clone, PartialEq)]
+struct Called {
+    call: CallId,
+    tool: ToolName,
+    since: Duration,
+    /// The newest progress that it reported, or an empty text.
+    progress: String,
+}
+
+impl Called {
+    fn line(&self, now: Duration) -> String {
+        let (tool, took) = (inline(self.tool.as_str()), took(now.saturating_sub(self.since)));
+        let gap = if self.progress.is_empty() { "" } else { "  " };
+        format!("{tool} {}  {took}{gap}{}", self.call, self.progress)
+    }
 }
 
 impl Followed {
@@ -55,13 +74,20 @@ impl Followed {
 
     /// Notes that a call has started.
     pub(crate) fn sent(&mut self, call: CallId, tool: ToolName, now: Duration) {
-        self.calls.retain(|(known, ..)| *known != call);
-        self.calls.push((call, tool, now));
+        self.back(&call);
+        self.calls.push(Called { call, tool, since: now, progress: String::new() });
+    }
+
+    /// Notes that a call has reported progress. Of its text, the last line is shown.
+    pub(crate) fn progressed(&mut self, call: &CallId, progress: &Progress) {
+        if let Some(called) = self.calls.iter_mut().find(|called| called.call == *call) {
+            called.progress = human::progress(progress, progress.message.lines().last().unwrap_or_default());
+        }
     }
 
     /// Notes that a call has returned.
     pub(crate) fn back(&mut self, call: &CallId) {
-        self.calls.retain(|(known, ..)| known != call);
+        self.calls.retain(|called| called.call != *call);
     }
 
     /// Returns the lines, each at most `columns` wide.
@@ -82,9 +108,7 @@ impl Followed {
         if !self.since.is_zero() || !self.calls.is_empty() {
             first.push(took(now));
         }
-        let calls = self.calls.iter().map(|(call, tool, since)| {
-            format!("  {} {call}  {}", inline(tool.as_str()), took(now.saturating_sub(*since)))
-        });
+        let calls = self.calls.iter().map(|called| format!("  {}", called.line(now)));
         bounded(format!("◦ {}", first.join(" · ")), calls.collect(), columns)
     }
 }
@@ -129,10 +153,7 @@ impl Serving {
                 let since = took(now.saturating_sub(session.since));
                 return vec![format!("  {id}  {} {since}", in_words(session.doing))];
             }
-            let call = |(call, tool, since): &(CallId, ToolName, Duration)| {
-                format!("  {id}  {} {call}  {}", inline(tool.as_str()), took(now.saturating_sub(*since)))
-            };
-            session.calls.iter().map(call).collect()
+            session.calls.iter().map(|called| format!("  {id}  {}", called.line(now))).collect()
         });
         bounded(format!("◦ {}", first.join(" · ")), sessions.collect(), columns)
     }
@@ -228,6 +249,14 @@ mod tests {
         ◦ 2 calls are out · 900 tokens · 10 s
           run_command c1-0  8 s
           read_file c1-1  1 s
+        ");
+        session.progressed(&call("c1-0"), &Progress::text("a\nb").of(2, Some(9)));
+        session.progressed(&call("c1-1"), &Progress::text("half"));
+        session.progressed(&call("c1-2"), &Progress::text("of another run"));
+        insta::assert_snapshot!(session.lines(seconds(10), 80).join("\n"), @r"
+        ◦ 2 calls are out · 900 tokens · 10 s
+          run_command c1-0  8 s  2 of 9: b
+          read_file c1-1  1 s  half
         ");
         session.back(&call("c1-0"));
         insta::assert_snapshot!(session.lines(seconds(10), 16).join("\n"), @r"

@@ -188,6 +188,7 @@ impl Driver {
             call: call.id.clone(),
             tool: call.tool.clone(),
             reports: line.reports(),
+            observer: self.cx.host.options().observer.clone(),
             every,
         })
     }

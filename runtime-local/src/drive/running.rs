@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::deltas::Written;
 use super::line::Reports;
 use crate::clock::far;
+use crate::observer::RunObserver;
 
 /// A place that no stream reaches. A write there is refused, and the store's answer names the next place.
 const UNKNOWN: u64 = 1 << 40;
@@ -35,6 +36,7 @@ pub(super) struct Running {
     pub(super) call: CallId,
     pub(super) tool: ToolName,
     pub(super) reports: Reports,
+    pub(super) observer: Option<Arc<dyn RunObserver>>,
     pub(super) every: Duration,
 }
 
@@ -54,10 +56,17 @@ impl Running {
         if let Some(asked) = &mut self.asked {
             asked.wait().await;
         }
-        let mut delta = Delta::CallRunning { call: self.call.clone(), tool: self.tool.clone() };
-        while self.show(&delta).await {
+        let (call, tool) = (self.call.clone(), self.tool.clone());
+        let mut open = self.show(&Delta::CallRunning { call, tool }).await;
+        while open || self.observer.is_some() {
             let progress = self.reports.take().await;
-            delta = Delta::CallProgress { call: self.call.clone(), tool: self.tool.clone(), progress };
+            if let Some(observer) = &self.observer {
+                observer.on_call_progress(&self.fence.key, &self.call, &progress);
+            }
+            if open {
+                let (call, tool) = (self.call.clone(), self.tool.clone());
+                open = self.show(&Delta::CallProgress { call, tool, progress }).await;
+            }
             sleep(self.every).await;
         }
     }

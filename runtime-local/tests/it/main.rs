@@ -30,6 +30,7 @@ mod families;
 mod files;
 mod following;
 mod forks;
+mod handles;
 mod handoff;
 mod heirs;
 mod holding;

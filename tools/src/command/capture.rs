@@ -14,14 +14,42 @@ pub(super) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out: usize,
+    lines: Lines,
+}
+
+/// The bytes of a stream since its last line break.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Adds bytes. Returns the lines that are whole now, without empty ones, or `None` if there are none. A line longer
+    /// than a chunk is returned in pieces. A carriage return ends a line, too: programs use it to repaint their progress.
+    fn add(&mut self, bytes: &[u8]) -> Option<String> {
+        self.0.extend_from_slice(bytes);
+        let is_break = |byte: &u8| matches!(*byte, b'\n' | b'\r');
+        let whole = match self.0.iter().rposition(is_break) {
+            Some(last) => last + 1,
+            None if self.0.len() > CHUNK_BYTES => self.0.len(),
+            None => return None,
+        };
+        let text = self.0.drain(..whole).collect::<Vec<_>>();
+        let lines = text.split(is_break).filter(|line| !line.is_empty());
+        let lines = lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect::<Vec<_>>();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
 }
 
 impl Capture {
     /// Reads until the stream ends or fails. The future can be dropped at any point: the bytes read so far are kept.
-    pub(super) async fn fill(&mut self, mut stream: impl AsyncRead + Unpin) {
+    ///
+    /// Calls `show` with each piece of the stream that ends with a whole line.
+    pub(super) async fn fill(&mut self, mut stream: impl AsyncRead + Unpin, show: impl Fn(String)) {
         let mut chunk = [0; CHUNK_BYTES];
         while let Ok(count @ 1..) = stream.read(&mut chunk).await {
             self.push(&chunk[..count]);
+            if let Some(lines) = self.lines.add(&chunk[..count]) {
+                show(lines);
+            }
         }
     }
 
@@ -61,7 +89,7 @@ mod tests {
             bytes.extend(vec![b'-'; extra]);
             bytes.extend(vec![b'z'; HALF_BYTES]);
             let mut capture = Capture::default();
-            capture.fill(bytes.as_slice()).await;
+            capture.fill(bytes.as_slice(), drop).await;
             let middle = if extra == 0 { String::new() } else { format!("\n[{extra} bytes left out]\n") };
             let text = format!("{}{middle}{}", "a".repeat(HALF_BYTES), "z".repeat(HALF_BYTES));
             assert!(capture.text() == text, "{extra} extra bytes");
@@ -72,7 +100,19 @@ mod tests {
     async fn a_character_on_the_seam_stays_whole() {
         let text = format!("{}ü", "a".repeat(HALF_BYTES - 1));
         let mut capture = Capture::default();
-        capture.fill(text.as_bytes()).await;
+        capture.fill(text.as_bytes(), drop).await;
         assert_eq!(capture.text(), text);
+    }
+
+    #[test]
+    fn whole_lines_are_shown_once() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.add(b"a"), None);
+        assert_eq!(lines.add(b"b\nc").as_deref(), Some("ab"));
+        assert_eq!(lines.add(b"d\r\n\n10%\r20%\re").as_deref(), Some("cd\n10%\n20%"));
+        assert_eq!(lines.add(b"\n").as_deref(), Some("e"));
+        assert_eq!(lines.add(b"\n"), None);
+        assert_eq!(lines.add(&[b'x'; CHUNK_BYTES]), None);
+        assert_eq!(lines.add(b"y").map(|piece| piece.len()), Some(CHUNK_BYTES + 1));
     }
 }

@@ -144,7 +144,7 @@ pub(crate) fn tool(
                 ToolError::NotRun(format!("its arguments could not be handed over: {error}"))
             })?;
             command.stdin(input);
-            outcome(&run(command, limit).await?, limit)
+            outcome(&run(command, limit, &call.handle).await?, limit)
         }
     })
     .parameters(Value::Object(parameters))
@@ -165,7 +165,7 @@ fn outcome(finished: &Finished, limit: Duration) -> Result<ToolOutput, ToolError
     let [stdout, stderr] = finished.texts();
     match finished.exit() {
         Exit::Code(0) => Ok(ToolOutput::text(stdout.trim_end_matches('\n'))),
-        exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::TimeOver) => {
+        exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::TimeOver | Exit::Stopped(_)) => {
             Err(ToolError::Failed(told(exit, &stdout, &stderr, limit)?.content))
         }
     }

@@ -13,6 +13,14 @@ impl Group {
         Self(i32::try_from(id).ok().and_then(Pid::from_raw))
     }
 
+    /// Asks the processes of the group to end.
+    pub(super) fn ask_to_end(&self) {
+        if let Some(group) = self.0 {
+            // An error means that no process is left.
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+    }
+
     /// Kills the whole group, at most once: after the last process is gone, another group may get the same number.
     pub(super) fn kill(&mut self) {
         if let Some(group) = self.0.take() {

@@ -1,15 +1,16 @@
 //! A process with its children, bounded in time and output.
 
 use std::fmt::Write as _;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use holdover_core::tool::{ToolError, ToolOutput};
+use holdover_core::tool::{CallHandle, ToolError, ToolOutput};
 use tokio::io::AsyncRead;
 use tokio::process::{Child, Command};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::capture::Capture;
 use super::group::Group;
@@ -55,48 +56,61 @@ pub(crate) fn in_group(command: &mut Command) {
 
 /// The end of a process, and its output.
 pub(crate) struct Finished {
-    /// `None` if the process was killed because its time was over.
-    status: Option<ExitStatus>,
+    exit: Exit,
     stdout: Capture,
     stderr: Capture,
 }
 
-/// Runs `command` for at most `limit`. The process group is killed when the command ends, when its time is over, or
-/// when this future is dropped.
-pub(super) async fn run(mut command: Command, limit: Duration) -> Result<Finished, ToolError> {
+/// Runs `command` for at most `limit`. Its output is reported as progress of the call. The process group is killed when
+/// the command ends, when its time is over, or when this future is dropped. If the call should stop, the group is asked to
+/// end, and killed after half of the grace.
+pub(super) async fn run(
+    mut command: Command,
+    limit: Duration,
+    call: &CallHandle,
+) -> Result<Finished, ToolError> {
     let child = command.spawn().map_err(|error| {
         let program = command.as_std().get_program().to_string_lossy().into_owned();
         ToolError::Failed(format!("{program}: could not be started: {error}"))
     })?;
-    watch(child, limit).await
+    watch(child, limit, call).await
 }
 
 /// Does the same as [`run`] for a process that was just started and leads its group.
-pub(crate) async fn watch(mut child: Child, limit: Duration) -> Result<Finished, ToolError> {
+pub(crate) async fn watch(
+    mut child: Child,
+    limit: Duration,
+    call: &CallHandle,
+) -> Result<Finished, ToolError> {
     let mut group = child.id().map(Group::led_by);
     let streams = (child.stdout.take(), child.stderr.take());
     let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
-    let ended = {
+    let exit = {
         let mut talking = pin!(async {
-            let read_stdout = fill(&mut stdout, streams.0);
-            let read_stderr = fill(&mut stderr, streams.1);
-            tokio::join!(read_stdout, read_stderr)
+            let read_stdout = fill(&mut stdout, streams.0, call);
+            let read_stderr = fill(&mut stderr, streams.1, call);
+            tokio::join!(read_stdout, read_stderr);
         });
         let mut read_to_end = false;
-        let ended = timeout(limit, async {
-            loop {
-                tokio::select! {
-                    status = child.wait() => break status,
-                    _ = &mut talking, if !read_to_end => read_to_end = true,
+        let exit = tokio::select! {
+            biased;
+            status = until_exit(&mut child, talking.as_mut(), &mut read_to_end) => status.map(Exit::from),
+            () = sleep(limit) => Ok(Exit::TimeOver),
+            stop = call.stopped() => {
+                if let Some(group) = &group {
+                    group.ask_to_end();
                 }
+                let exits = until_exit(&mut child, talking.as_mut(), &mut read_to_end);
+                // However it ends now, it was stopped.
+                let _ = timeout(stop.grace / 2, exits).await;
+                Ok(Exit::Stopped(stop.reason))
             }
-        })
-        .await;
+        };
         // The leader may have left other processes behind. They are killed, too.
         if let Some(group) = &mut group {
             group.kill();
         }
-        if ended.is_err() {
+        if matches!(exit, Ok(Exit::TimeOver | Exit::Stopped(_))) {
             // The process was killed. This only collects its status.
             let _ = child.wait().await;
         }
@@ -104,30 +118,48 @@ pub(crate) async fn watch(mut child: Child, limit: Duration) -> Result<Finished,
             // A process outside the group may hold the pipes open.
             let _ = timeout(DRAIN, talking).await;
         }
-        ended
+        exit
     };
-    match ended {
-        Ok(Ok(status)) => Ok(Finished { status: Some(status), stdout, stderr }),
-        Ok(Err(error)) => Err(ToolError::Lost(format!("the command's end was not seen: {error}"))),
-        Err(_) => Ok(Finished { status: None, stdout, stderr }),
+    match exit {
+        Ok(exit) => Ok(Finished { exit, stdout, stderr }),
+        Err(error) => Err(ToolError::Lost(format!("the command's end was not seen: {error}"))),
     }
 }
 
-async fn fill(capture: &mut Capture, stream: Option<impl AsyncRead + Unpin>) {
+/// Waits until the process ends, and reads its output meanwhile. Sets `read_to_end` when the output has ended.
+async fn until_exit(
+    child: &mut Child,
+    mut talking: Pin<&mut impl Future<Output = ()>>,
+    read_to_end: &mut bool,
+) -> io::Result<ExitStatus> {
+    loop {
+        tokio::select! {
+            status = child.wait() => return status,
+            () = &mut talking, if !*read_to_end => *read_to_end = true,
+        }
+    }
+}
+
+async fn fill(capture: &mut Capture, stream: Option<impl AsyncRead + Unpin>, call: &CallHandle) {
     if let Some(stream) = stream {
-        capture.fill(stream).await;
+        capture.fill(stream, |lines| call.report(lines)).await;
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            // A process that ended without a code was ended by a signal.
+            (None, signal) => Self::Signal(signal.unwrap_or_default()),
+        }
     }
 }
 
 impl Finished {
     /// Returns how the process ended.
     pub(crate) fn exit(&self) -> Exit {
-        match self.status.map(|status| (status.code(), status.signal())) {
-            None => Exit::TimeOver,
-            Some((Some(code), _)) => Exit::Code(code),
-            // A process that ended without a code was ended by a signal.
-            Some((None, signal)) => Exit::Signal(signal.unwrap_or_default()),
-        }
+        self.exit
     }
 
     /// Returns the standard output and the standard error.
@@ -143,7 +175,11 @@ pub(crate) fn told(exit: Exit, stdout: &str, stderr: &str, limit: Duration) -> R
     match exit {
         Exit::Code(code) => Ok(ToolOutput::text(format!("exit code {code}{printed}"))),
         Exit::Signal(signal) => Ok(ToolOutput::text(format!("ended by signal {signal}{printed}"))),
-        Exit::TimeOver => Err(stopped_after(limit, &printed)),
+        Exit::TimeOver => {
+            let why = format!("after {} s: its time was over", limit.as_secs_f32());
+            Err(stopped(&why, &printed))
+        }
+        Exit::Stopped(reason) => Err(stopped(&format!("({})", reason.as_str()), &printed)),
     }
 }
 
@@ -158,10 +194,7 @@ fn printed(stdout: &str, stderr: &str) -> String {
     text
 }
 
-/// Returns the failure of a process that was stopped after `limit`.
-fn stopped_after(limit: Duration, printed: &str) -> ToolError {
-    ToolError::Failed(format!(
-        "stopped after {} s: its time was over; it may have done part of its work{printed}",
-        limit.as_secs_f32()
-    ))
+/// Returns the failure of a process that was stopped.
+fn stopped(why: &str, printed: &str) -> ToolError {
+    ToolError::Failed(format!("stopped {why}; it may have done part of its work{printed}"))
 }

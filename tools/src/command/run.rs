@@ -53,7 +53,7 @@ pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) 
             async move {
                 let command = prepare(&asked, &root, &environment)?;
                 let limit = asked.limit(call.timeout);
-                let finished = run(command, limit).await?;
+                let finished = run(command, limit, &call.handle).await?;
                 let [stdout, stderr] = finished.texts();
                 told(finished.exit(), &stdout, &stderr, limit)
             }

@@ -198,7 +198,7 @@ impl Sandbox for LocalSandbox {
             |why: &str| ToolError::Failed(format!("{}: could not be started: {why}", job.program));
         let child = if enclosure.is_bound_to_us() { spawner::spawn(begun).await } else { begun.spawn() };
         let child = child.map_err(|error| cannot_start(&error.to_string()))?;
-        let ran = Ran::from(command::watch(child, job.limit).await?);
+        let ran = Ran::from(command::watch(child, job.limit, &job.call).await?);
         match (ran.exit, ran.stderr.strip_prefix("bwrap: ")) {
             // The error is bubblewrap's own: it did not start the program.
             (Exit::Code(1), Some(why)) if enclosure.is_bound_to_us() && ran.stdout.is_empty() => {

@@ -19,8 +19,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use holdover_core::ending::CancelReason;
 use holdover_core::ids::SessionKey;
-use holdover_core::tool::ToolError;
+use holdover_core::tool::{CallHandle, ToolError};
 
 pub use error::SandboxError;
 pub use local::LocalSandboxes;
@@ -80,7 +81,7 @@ pub trait Sandbox: Send + Sync + 'static {
 }
 
 /// A program to run in a sandbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Job {
     /// The name or path of the program, as valid in the sandbox.
     pub program: String,
@@ -90,6 +91,9 @@ pub struct Job {
     pub folder: String,
     /// The time after which the program is killed.
     pub limit: Duration,
+    /// The handle of the call that runs the program. The output is reported to it, and the program is ended when the call
+    /// should stop.
+    pub call: CallHandle,
 }
 
 impl Job {
@@ -100,6 +104,7 @@ impl Job {
             args: vec!["-c".to_owned(), line.into()],
             folder: String::new(),
             limit: Duration::from_secs(120),
+            call: CallHandle::default(),
         }
     }
 }
@@ -124,4 +129,6 @@ pub enum Exit {
     Signal(i32),
     /// The program was killed because its time was over.
     TimeOver,
+    /// The program was ended because its call should stop, for this reason.
+    Stopped(CancelReason),
 }

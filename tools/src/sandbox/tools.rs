@@ -141,7 +141,7 @@ async fn run_command(sandbox: &dyn Sandbox, mut call: ToolCall) -> Result<ToolOu
         .map_err(|error| ToolError::Failed(format!("arguments of run_command: {error}")))?;
     let limit = asked.limit(call.timeout);
     let (program, args) = asked.line()?;
-    let ran = sandbox.run(Job { program, args, folder: asked.folder, limit }).await?;
+    let ran = sandbox.run(Job { program, args, folder: asked.folder, limit, call: call.handle }).await?;
     command::told(ran.exit, &ran.stdout, &ran.stderr, limit)
 }
 

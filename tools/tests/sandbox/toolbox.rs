@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use holdover_core::custom::CustomState;
 use holdover_core::ids::CallId;
-use holdover_core::tool::{Tool, ToolCall, ToolError, ToolReturn};
+use holdover_core::tool::{CallHandle, Tool, ToolCall, ToolError, ToolReturn};
 use holdover_tools::{BUILT_IN, LocalSandboxes, SANDBOX_TOOLS, Sandboxes};
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ async fn call(tool: &Arc<dyn Tool>, id: &str, arguments: Value) -> Result<String
         arguments,
         timeout: Some(Duration::from_secs(60)),
         state: CustomState::default(),
+        handle: CallHandle::default(),
     };
     match tool.call(call).await? {
         ToolReturn::Output(output) => Ok(output.content),

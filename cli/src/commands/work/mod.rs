@@ -12,6 +12,7 @@ use holdover_core::ids::{CallId, SessionKey, ToolName};
 use holdover_core::model::TokenUsage;
 use holdover_core::phrases;
 use holdover_core::store::OutcomeKind;
+use holdover_core::tool::Progress;
 use holdover_runtime_local::{Elsewhere, Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
@@ -148,6 +149,12 @@ impl RunObserver for Teller {
     fn on_call_sent(&self, session: &SessionKey, call: &CallId, tool: &ToolName) {
         let now = self.began.elapsed();
         self.serving().session(&session.id, now).sent(call.clone(), tool.clone(), now);
+    }
+
+    fn on_call_progress(&self, session: &SessionKey, call: &CallId, progress: &Progress) {
+        if let Some(session) = self.serving().running.get_mut(&session.id) {
+            session.progressed(call, progress);
+        }
     }
 
     fn on_call_over(&self, session: &SessionKey, call: &CallId) {
