@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use support::{Fixture, wait_until};
 
+/// Requirements: H14.
 #[test]
 fn the_printed_command_answers_the_suspension() {
     let fixture = Fixture::new();

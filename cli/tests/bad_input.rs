@@ -264,6 +264,7 @@ fn a_file_that_is_no_store_of_ours_is_left_as_it_is() {
     }
 }
 
+/// Requirements: C18.
 #[test]
 fn a_provider_that_is_not_there_is_named_and_loses_nothing() {
     let fixture = Fixture::new();

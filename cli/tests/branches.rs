@@ -81,6 +81,7 @@ fn what_rests_is_purged_and_what_waits_is_not() {
     fixture.run(&["sessions", "purge"]).ends(2);
 }
 
+/// Requirements: A15.
 #[test]
 fn deltas_are_followed_from_another_process_and_end_with_the_message() {
     let fixture = Fixture::new();

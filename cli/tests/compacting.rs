@@ -73,6 +73,7 @@ fn only_a_session_at_rest_is_summarised() {
     fixture.run(&["compact", "nobody"]).fails(1, &["session nobody: there is no such session"]);
 }
 
+/// Requirements: D19.
 #[test]
 fn c57_a_session_is_rebuilt_from_its_history_alone() {
     let fixture = met_twice();

@@ -90,6 +90,7 @@ fn a_key_starts_one_turn() {
     fixture.run(&["send", &session, "--key", "m", "--detach", "other"]).fails(1, &["used before"]);
 }
 
+/// Requirements: C06.
 #[test]
 fn a_worker_does_what_is_left_to_it() {
     let fixture = Fixture::new();
@@ -305,6 +306,7 @@ fn another_agent_does_not_take_a_session_over() {
     fixture.run(&["run", "other.toml", "--session", "s", "hello"]).fails(1, &["session", "tester", "other"]);
 }
 
+/// Requirements: D01.
 #[test]
 fn the_machine_is_printed() {
     let fixture = Fixture::new();

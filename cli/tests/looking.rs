@@ -64,6 +64,7 @@ fn what_is_owed_is_listed_soonest_deadline_first() {
     fixture.shell(&ran.command("answer").replace("YOUR ANSWER", "blue")).ends(0).says("Blue it is.");
 }
 
+/// Requirements: D18.
 #[test]
 fn the_history_holds_every_move_from_the_first_to_the_last() {
     let fixture = Fixture::new();

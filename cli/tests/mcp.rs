@@ -45,6 +45,7 @@ fn fixture(more: &str) -> Fixture {
 
 const ALLOWED: &str = "[[approval]]\ntool = 'mcp__test__*'\naction = 'allow'\n";
 
+/// Requirements: D22.
 #[test]
 fn a_result_and_an_error_both_reach_the_model() {
     let fixture = fixture(ALLOWED);

@@ -25,6 +25,7 @@ fn agent(head: &str, rules: &str) -> Fixture {
 
 const WRITES: [&str; 5] = ["run", "agent.toml", "--session", "s", "write"];
 
+/// Requirements: A46, C20.
 #[test]
 fn c31_a_rule_may_name_arguments() {
     let rule = |action: &str, path: &str| {
@@ -41,6 +42,7 @@ fn c31_a_rule_may_name_arguments() {
     assert!(denied.out.contains(r#""status":"denied""#), "{denied:#?}");
 }
 
+/// Requirements: U06.
 #[test]
 fn c30_the_mode_decides_what_no_rule_denies() {
     let ask = "[[approval]]\ntool = 'write_file'\naction = 'ask'\n";
@@ -147,6 +149,7 @@ fn u05_a_gate_says_over_http_whose_approval_a_call_takes() {
     assert!(asked.contains(r#""approved":true"#), "it is asked again when enough have approved: {asked}");
 }
 
+/// Requirements: C32.
 #[test]
 fn c22_a_gate_that_is_away_denies() {
     let url = format!("http://127.0.0.1:{}/", holdover_launcher::free_port().unwrap());

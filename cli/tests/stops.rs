@@ -93,6 +93,7 @@ fn a_worker_that_is_told_to_stop_ends_in_good_order() {
     worker.end().ends(0).says("stopped");
 }
 
+/// Requirements: D11.
 #[test]
 fn a_killed_run_is_recovered_by_a_worker() {
     let fixture = Fixture::new();

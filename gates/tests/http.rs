@@ -64,6 +64,7 @@ async fn verdict_of(body: &str) -> Result<Verdict, GateError> {
     HttpGate::new(&address).unwrap().consult(&question()).await
 }
 
+/// Requirements: C20.
 #[tokio::test]
 async fn its_word_counts() {
     assert_eq!(verdict(&json!({ "verdict": "allow", "more": 1 })).await, Ok(Verdict::Allow));

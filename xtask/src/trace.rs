@@ -1,7 +1,7 @@
 //! `docs/requirements.md`: the requirements of the engine, and the tests that show them.
 //!
-//! Every id has a row, and every test that a row names exists. The test must cite the id, in its name (`a27_…`) or
-//! in its file. The counts at the head of the page must equal those of its rows.
+//! Every id has a row, and every test that a row names exists. The test must cite the id: in its name (`a27_…`), or in
+//! the comments directly above it. The counts at the head of the page must equal those of its rows.
 
 use std::collections::BTreeMap;
 
@@ -106,12 +106,12 @@ impl Row<'_> {
             return Some(self.fault(format!("there is no {path}: name the file that holds {name} now")));
         }
         let text = tree.read(path);
-        if !holds(text, name) {
+        let Some(at) = place_of(text, name) else {
             return Some(self.fault(format!("{path} has no test {name}: name the one that shows the rule")));
-        }
-        let cited = name.to_uppercase().contains(self.id) || words(text, self.id).next().is_some();
-        (!cited)
-            .then(|| self.fault(format!("cite {} in {path}, in a comment or in the name of {name}", self.id)))
+        };
+        let named = name.split('_').any(|part| part.eq_ignore_ascii_case(self.id));
+        let cited = named || above(text, at).any(|line| words(line, self.id).next().is_some());
+        (!cited).then(|| self.fault(format!("cite {} in {path}, above {name} or in its name", self.id)))
     }
 }
 
@@ -132,12 +132,20 @@ fn quotes(by: &str) -> bool {
     by.strip_prefix('“').and_then(|rest| rest.rfind('”')).is_some_and(|end| end > 0)
 }
 
-/// Returns true if a file has a test of this name: a function, a quoted name, or a match arm.
-fn holds(text: &str, name: &str) -> bool {
-    let function = words(text, name).any(|at| text[..at].ends_with("fn "));
-    let arm =
-        || words(text, name).any(|at| text[at..].lines().next().is_some_and(|line| line.contains("=>")));
-    function || text.contains(&format!("\"{name}\"")) || arm()
+/// Returns the place of the test with this name: a function, a match arm, or a quoted name. `None` if there is none.
+fn place_of(text: &str, name: &str) -> Option<usize> {
+    let function = || words(text, name).find(|at| text[..*at].ends_with("fn "));
+    let arm = || {
+        words(text, name).find(|at| text[*at..].lines().next().is_some_and(|line| line.contains("=>")))
+    };
+    function().or_else(arm).or_else(|| text.find(&format!("\"{name}\"")))
+}
+
+/// Returns the comments and attributes directly above the line of this place, from the nearest up.
+fn above(text: &str, at: usize) -> impl Iterator<Item = &str> {
+    let before = text[..at].rfind('\n').map_or("", |end| &text[..end]);
+    let is_above = |line: &&str| line.trim_start().starts_with("//") || line.trim_start().starts_with("#[");
+    before.lines().rev().take_while(is_above)
 }
 
 /// Returns the positions of a word in the text where no letter, digit or underscore is next to it.
@@ -165,7 +173,8 @@ mod tests {
 
     fn told(rows: &str) -> Vec<String> {
         let page = format!("<!-- counts -->\n\n<!-- /counts -->\n{rows}");
-        let tests = "//! Requirements: A02.\nfn a01_it_holds() {}\nsome_case => x,\n(\"a case\", f)\n";
+        let tests = "//! Requirements: A01, A02.\nfn a01_it_holds() {}\n// Requirements: A02.\nsome_case => x,\n// A02.\n(\"a case\", f)\n\
+                     /// Requirements: A02.\n#[test]\nfn it_is() {}\nfn other() {}\n";
         let tree = Tree::of(&[(PAGE, &page), ("t.rs", tests)]);
         Trace::read(&tree, &[('A', 2)]).faults.iter().map(Fault::to_string).collect()
     }
@@ -173,7 +182,7 @@ mod tests {
     #[test]
     fn a_page_that_is_right_has_no_fault() {
         let good =
-            "| A01 | shown | `t.rs::a01_it_holds` |\n| A02 | shown | `t.rs::some_case`<br>`t.rs::a case` |\n";
+            "| A01 | shown | `t.rs::a01_it_holds` |\n| A02 | shown | `t.rs::some_case`<br>`t.rs::a case`<br>`t.rs::it_is` |\n";
         assert_eq!(told(good), Vec::<String>::new());
         assert_eq!(
             told("| A01 | open | not built |\n| A02 | does not apply | “later” |\n"),
@@ -191,7 +200,9 @@ mod tests {
             ("| A01 | shown | t.rs::a01_it_holds |\n", "as `path::test`"),
             ("| A01 | shown | `u.rs::a01_it_holds` |\n", "there is no u.rs"),
             ("| A01 | shown | `t.rs::a01_it` |\n", "has no test a01_it:"),
-            ("| A01 | shown | `t.rs::some_case` |\n", "cite A01 in t.rs"),
+            ("| A01 | shown | `t.rs::some_case` |\n", "cite A01 in t.rs, above some_case"),
+            ("| A01 | shown | `t.rs::other` |\n", "cite A01 in t.rs, above other"),
+            ("| A01 | shown | `t.rs::it_is` |\n", "cite A01 in t.rs, above it_is"),
             ("| A01 | shown | the rest |\n", "as `path::test`"),
             ("| A01 | does not apply | later |\n", "quote the line"),
             ("| A01 | open | x |\n| A01 | open | x |\n", "stands in line"),

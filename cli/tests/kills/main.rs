@@ -63,6 +63,7 @@ impl Drop for Mortal {
     }
 }
 
+/// Requirements: U03.
 #[test]
 fn a_worker_killed_at_any_moment_loses_nothing_and_repeats_no_effect() {
     let kills: usize = std::env::var("HOLDOVER_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);

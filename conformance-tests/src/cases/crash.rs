@@ -23,6 +23,7 @@ const POLLS_MAX: usize = 500;
 /// The time for which a cancelled operation may continue in the background.
 pub(super) const SETTLE_MAX: Duration = Duration::from_secs(20);
 
+/// Requirements: H12.
 async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
     let capabilities = t.store.capabilities();
     let peer = t.peer().await;

@@ -269,6 +269,7 @@ async fn a_purged_session_is_not_brought_back(t: Bench) -> CaseResult {
     stays_gone(&t, &new, &dead).await
 }
 
+/// Requirements: C09.
 async fn a_tombstone_stands_for_a_day(t: Bench) -> CaseResult {
     let new = new_session("s");
     t.store.create_session(new.clone()).await?;

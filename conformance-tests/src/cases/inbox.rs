@@ -129,6 +129,7 @@ async fn same_key_other_payload_is_conflict(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: C28.
 async fn unknown_call_id_is_rejected(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     t.commit(&claim.fence, Commit { open: vec![approval("p")], ..commit() }).await?;
@@ -233,6 +234,7 @@ async fn consumed_one_by_one_not_as_prefix(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: C09.
 async fn key_is_remembered_after_consumption(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let key = &claim.fence.key;

@@ -183,6 +183,7 @@ async fn wakes_suspended_session(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H05.
 async fn handed_to_epoch_and_cleared_only_by_commit(t: Bench) -> CaseResult {
     let peer = t.peer().await;
     let claim = t.running("s").await?;
@@ -230,6 +231,7 @@ async fn a_commit_that_names_another_clears_nothing(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H05.
 async fn unconfirmed_is_seen_by_next_claim(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     t.interrupt(&claim.fence.key, soft("stop")).await?;
@@ -269,6 +271,7 @@ async fn set_during_commit_is_seen_by_this_or_next_step(t: Bench) -> CaseResult 
     Ok(())
 }
 
+/// Requirements: H05.
 async fn exactly_one_taker(t: Bench) -> CaseResult {
     let parked = t.left_as("s", SessionStatus::Suspended).await?;
     t.interrupt(&parked, abort("stop")).await?;

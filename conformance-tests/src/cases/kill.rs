@@ -38,6 +38,7 @@ async fn sigkill_acked_is_durable(t: Bench) -> CaseResult {
         .await
 }
 
+/// Requirements: H12.
 async fn sigkill_never_partial_commit(t: Bench) -> CaseResult {
     let seed = t.seed();
     sweep(&t, |round| {

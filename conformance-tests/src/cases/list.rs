@@ -118,6 +118,7 @@ async fn order_is_total_and_stable(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H24.
 async fn cursor_walk_equals_full_set(t: Bench) -> CaseResult {
     for number in 0..9 {
         t.create(&format!("s{number}")).await?;
@@ -158,6 +159,7 @@ async fn cursor_stable_under_inserts_and_deletes(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H24.
 async fn filters_compose(t: Bench) -> CaseResult {
     let labels = |pairs: &[(&str, &str)]| pairs.iter().copied().collect::<Labels>();
     let create = async |name: &str, queue: &str, pairs: &[(&str, &str)]| -> CaseResult {
@@ -236,6 +238,7 @@ async fn the_session_of_a_life_is_found_by_it(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H24.
 async fn created_range_is_half_open(t: Bench) -> CaseResult {
     let mut created = Vec::new();
     for number in 0..4 {
@@ -277,6 +280,7 @@ async fn created_range_is_half_open(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H24.
 async fn changed_range_follows_the_last_change(t: Bench) -> CaseResult {
     let mut changed = Vec::new();
     for name in ["s0", "s1", "s2", "s3"] {

@@ -213,6 +213,7 @@ async fn orphans_of_dead_run_are_listed_for_resume(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H12.
 async fn state_and_results_become_visible_together(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     t.stage(&claim.fence, staging([("a", "1")])).await?;

@@ -63,6 +63,7 @@ async fn cas_status_succeeds_on_expected_version(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H02.
 async fn cas_status_wrong_version_is_conflict_with_actual(t: Bench) -> CaseResult {
     let key = t.left_as("s", SessionStatus::Failed).await?;
     let actual = t.load(&key).await?.version;
@@ -116,6 +117,7 @@ async fn cas_carries_items_with_the_move_or_not_at_all(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H02.
 async fn concurrent_cas_one_winner_rest_conflict(t: Bench) -> CaseResult {
     let key = t.left_as("s", SessionStatus::Failed).await?;
     let version = t.load(&key).await?.version;
@@ -142,6 +144,7 @@ async fn concurrent_cas_one_winner_rest_conflict(t: Bench) -> CaseResult {
     Ok(())
 }
 
+/// Requirements: H03.
 async fn table_of_allowed_moves_every_pair(t: Bench) -> CaseResult {
     use SessionStatus::{Aborted, Active, Failed, Idle, Interrupted, Suspended};
     for from in SessionStatus::ALL {

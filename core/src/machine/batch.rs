@@ -215,6 +215,7 @@ mod tests {
         assert_eq!(startable, expect);
     }
 
+    /// Requirements: B25.
     #[test]
     fn reads_of_one_key_run_side_by_side_and_a_write_waits_for_them() {
         use Access::{Read, Write};
@@ -241,6 +242,7 @@ mod tests {
         );
     }
 
+    /// Requirements: B23.
     #[test]
     fn a_later_group_waits_although_its_call_conflicts_with_nothing_that_is_out() {
         use Access::Write;
@@ -269,6 +271,7 @@ mod tests {
         );
     }
 
+    /// Requirements: B26.
     #[test]
     fn serial_calls_run_one_by_one() {
         let serial = || ResourceProfile::Serial;

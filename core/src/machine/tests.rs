@@ -441,6 +441,7 @@ fn reached(from: StateKind, on: InputKind) -> BTreeSet<StateKind> {
     reached
 }
 
+/// Requirements: C02, D01, D08, D15.
 #[test]
 fn the_table_says_what_transition_does() {
     let table = table::Table { rows: table::ROWS, natures: table::NATURES, bounds: table::BOUNDS };
@@ -453,6 +454,7 @@ fn the_table_says_what_transition_does() {
     }
 }
 
+/// Requirements: A04, A07, B11, C01, C16, C37, D04.
 #[test]
 fn the_whole_matrix() {
     let mut text = String::new();
@@ -470,6 +472,7 @@ fn shown(state: &CallState) -> &'static str {
     if matches!(state, CallState::Waiting { again: true, .. }) { "waiting (again)" } else { state.name() }
 }
 
+/// Requirements: B27, D08, D12.
 #[test]
 fn the_whole_matrix_of_a_call() {
     let mut text = String::new();
@@ -491,6 +494,7 @@ fn the_diagram_is_generated_from_the_table() {
     insta::assert_snapshot!("machine_mermaid", diagram::mermaid());
 }
 
+/// Requirements: B27.
 #[test]
 fn an_end_of_a_call_never_changes() {
     for state in call_states().into_iter().filter(CallState::is_end) {
@@ -501,6 +505,7 @@ fn an_end_of_a_call_never_changes() {
     }
 }
 
+/// Requirements: C03, D03.
 #[test]
 fn a_refused_input_changes_nothing_and_says_where() {
     let machine = at(AgentState::Idle);

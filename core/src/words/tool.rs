@@ -404,6 +404,7 @@ mod tests {
         assert_eq!(other.conflicts_with(one), conflict, "{other:?} {one:?}");
     }
 
+    /// Requirements: B24, B25.
     #[test]
     fn calls_conflict_when_serial_or_when_one_writes_what_the_other_touches() {
         use Access::{Read, Write};

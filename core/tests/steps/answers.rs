@@ -35,6 +35,7 @@ fn finish(bench: &Bench, call: &str) {
     check::at_rest(bench);
 }
 
+/// Requirements: A08, A45, A55, H10.
 #[test]
 fn an_approved_call_runs_once() {
     let bench = waiting_for_a_person();
@@ -45,6 +46,7 @@ fn an_approved_call_runs_once() {
     assert_eq!((bench.statuses(), bench.sent("c1-0")), (vec![ResultStatus::Done], 1));
 }
 
+/// Requirements: A08, A56.
 #[test]
 fn a_refused_call_never_runs_and_the_model_is_told() {
     let bench = waiting_for_a_person();
@@ -55,6 +57,7 @@ fn a_refused_call_never_runs_and_the_model_is_told() {
     check::at_rest(&bench);
 }
 
+/// Requirements: A54, A59, C29, H13.
 #[test]
 fn nobody_decides_in_time_and_the_alarm_alone_ends_the_call() {
     let bench = waiting_for_a_person();
@@ -68,6 +71,7 @@ fn nobody_decides_in_time_and_the_alarm_alone_ends_the_call() {
     check::at_rest(&bench);
 }
 
+/// Requirements: H13.
 #[test]
 fn an_answer_accepted_in_time_wins_however_late_it_is_read() {
     let bench = waiting_for_a_person();
@@ -77,6 +81,7 @@ fn an_answer_accepted_in_time_wins_however_late_it_is_read() {
     assert_eq!((bench.statuses(), bench.sent("c1-0")), (vec![ResultStatus::Done], 1));
 }
 
+/// Requirements: C26.
 #[test]
 fn a_deadline_passes_while_the_answer_was_accepted_unread() {
     let bench = Bench::with(|agent| agent.limits.answer_timeout_ms = Some(5_000));
@@ -113,6 +118,7 @@ fn a_result_that_came_before_the_store_refused_is_kept() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C26.
 #[test]
 fn what_came_since_the_state_before_is_taken_again_when_the_store_refuses() {
     let bench = Bench::with(|agent| agent.limits.answer_timeout_ms = Some(5_000));
@@ -214,6 +220,7 @@ fn an_edit_that_the_schema_refuses_asks_again_under_a_new_id_and_the_old_one_is_
     assert_eq!(bench.results()[0].edited_arguments, None);
 }
 
+/// Requirements: C19, C25.
 #[test]
 fn an_edit_that_the_policy_denies_ends_the_call() {
     let bench = waiting_for_a_person();
@@ -278,6 +285,7 @@ fn a_client_that_does_not_answer_in_time_is_an_error() {
     check::at_rest(&bench);
 }
 
+/// Requirements: A55.
 #[test]
 fn an_approved_call_waits_for_what_it_conflicts_with() {
     let bench = Bench::new();

@@ -55,6 +55,7 @@ fn fell_back(bench: &Bench) -> Vec<String> {
     check::events(bench).into_iter().filter_map(named).collect()
 }
 
+/// Requirements: D10.
 #[test]
 fn b37_what_may_pass_is_tried_again_and_what_will_not_ends_the_turn() {
     use ModelErrorKind as K;
@@ -84,6 +85,7 @@ fn b37_what_may_pass_is_tried_again_and_what_will_not_ends_the_turn() {
     assert_eq!(run.outcome().kind(), OutcomeKind::Failed);
 }
 
+/// Requirements: B39.
 #[test]
 fn d10_the_waits_of_a_kind_of_error_can_be_set() {
     let bench = Bench::with(|agent| {

@@ -31,6 +31,7 @@ fn briefings(bench: &Bench) -> Vec<(Option<Mode>, Option<MessageSeq>)> {
     check::events(bench).into_iter().filter_map(briefed).collect()
 }
 
+/// Requirements: B15.
 #[test]
 fn b11_a_mode_comes_with_a_message_and_stays_over_turns_and_deaths() {
     let bench = Bench::new();

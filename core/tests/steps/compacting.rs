@@ -46,6 +46,7 @@ fn events(bench: &Bench) -> Vec<Event> {
     check::events(bench)
 }
 
+/// Requirements: A10, A68, A70.
 #[test]
 fn a52_beyond_the_threshold_what_is_old_is_summarised_before_the_next_step() {
     let bench = bench();
@@ -102,6 +103,7 @@ fn a52_beyond_the_threshold_what_is_old_is_summarised_before_the_next_step() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C63.
 #[test]
 fn the_next_run_and_the_next_turn_see_the_same() {
     let bench = bench();
@@ -159,6 +161,7 @@ fn a10_a_threshold_that_is_passed_where_nothing_is_old_enough_holds_nobody_up() 
     check::at_rest(&bench);
 }
 
+/// Requirements: A10.
 #[test]
 fn a69_a_failure_is_counted_the_turn_goes_on_and_after_three_in_a_row_none_is_tried() {
     let bench = bench();

@@ -40,6 +40,7 @@ fn corrected(bench: &Bench) -> usize {
     rows.iter().filter(|row| matches!(row.input, Input::Steered { corrected: true, .. })).count()
 }
 
+/// Requirements: B06, B17.
 #[test]
 fn b14_b21_a_correction_is_told_to_the_model_and_the_turn_goes_on_though_the_model_had_ended_it() {
     let bench = taught(50);
@@ -89,6 +90,7 @@ fn b21_a_turn_is_corrected_at_most_three_times_and_the_next_one_anew() {
     assert_eq!(said(&bench), ["go"]);
 }
 
+/// Requirements: B14.
 #[test]
 fn b09_what_a_user_says_begins_a_step_without_asking_for_a_correction() {
     let bench = taught(50);

@@ -24,6 +24,7 @@ fn denial(bench: &Bench) -> DenialRecord {
     result(bench).denial.expect("a denial")
 }
 
+/// Requirements: C23.
 #[test]
 fn c32_the_policys_denial_names_the_tool_the_reason_and_the_arguments() {
     let bench = Bench::new();
@@ -40,6 +41,7 @@ fn c32_the_policys_denial_names_the_tool_the_reason_and_the_arguments() {
     check::at_rest(&bench);
 }
 
+/// Requirements: A56, C25.
 #[test]
 fn c32_a_persons_denial_says_so() {
     let bench = Bench::new();
@@ -57,6 +59,7 @@ fn c32_a_persons_denial_says_so() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C32, U06.
 #[test]
 fn c30_a_tool_for_people_alone_is_refused_without_asking_the_gate() {
     let bench = Bench::with(|agent| {

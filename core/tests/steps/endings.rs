@@ -16,6 +16,7 @@ use crate::bench::Bench;
 use crate::check;
 use crate::world::{CUT_OFF, answer, calls, text};
 
+/// Requirements: B17, C16.
 #[test]
 fn the_model_says_all_it_wanted() {
     let bench = Bench::new();
@@ -28,6 +29,7 @@ fn the_model_says_all_it_wanted() {
     check::at_rest(&bench);
 }
 
+/// Requirements: A17, C38, C42.
 #[test]
 fn a_limit_of_n_steps_means_n_model_calls_and_the_tools_of_the_last_run() {
     let bench = Bench::with(|agent| agent.limits.max_steps = 2);
@@ -44,6 +46,7 @@ fn a_limit_of_n_steps_means_n_model_calls_and_the_tools_of_the_last_run() {
     check::at_rest(&bench);
 }
 
+/// Requirements: A18.
 #[test]
 fn a_budget_of_tokens_or_of_money_or_of_time_ends_the_turn_after_the_step_that_used_it_up() {
     let spent = |change: fn(&mut holdover_core::agent::Limits)| {
@@ -82,6 +85,7 @@ fn a_turn_that_waited_three_weeks_for_a_person_has_not_used_up_its_time() {
     assert_eq!(bench.dones(), [DoneReason::ModelStop]);
 }
 
+/// Requirements: B28, C39.
 #[test]
 fn a_stop_signal_of_a_tool_ends_the_turn_after_its_step() {
     let bench = Bench::new();
@@ -96,6 +100,7 @@ fn a_stop_signal_of_a_tool_ends_the_turn_after_its_step() {
     check::at_rest(&bench);
 }
 
+/// Requirements: H08.
 #[test]
 fn stop_conditions_look_at_tools_that_were_done_and_at_what_the_model_says() {
     let bench = Bench::with(|agent| {
@@ -130,6 +135,7 @@ fn a_stop_signal_survives_the_run_that_heard_it() {
     assert_eq!(bench.statuses(), [ResultStatus::Done, ResultStatus::InDoubt]);
 }
 
+/// Requirements: B36, C18, C51, H07.
 #[test]
 fn an_error_that_no_retry_mends_fails_the_turn_and_a_word_takes_it_up_again() {
     let bench = Bench::new();
@@ -147,6 +153,7 @@ fn an_error_that_no_retry_mends_fails_the_turn_and_a_word_takes_it_up_again() {
     check::at_rest(&bench);
 }
 
+/// Requirements: B17.
 #[test]
 fn an_answer_that_was_refused_or_cut_off_fails_the_turn_and_is_not_taken_for_the_last_word() {
     for (stop, code) in [(StopReason::Refusal, "model.refusal"), (StopReason::MaxTokens, "model.max_tokens")]
@@ -270,6 +277,7 @@ fn a_word_to_retry_a_turn_that_went_well_starts_nothing() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C44, C46, C47.
 #[test]
 fn what_was_provisioned_is_freed_on_every_way_out() {
     for way in ["answer", "error", "stop", "provisioning fails", "tear down fails"] {

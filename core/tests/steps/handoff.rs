@@ -64,6 +64,7 @@ fn extract() -> String {
     format!("{EXTRACT_MARKER}\n\n{EXTRACT}")
 }
 
+/// Requirements: B03, B04.
 #[test]
 fn b50_a_new_session_works_on_a_goal_with_what_of_the_old_one_matters_for_it() {
     let source = old();

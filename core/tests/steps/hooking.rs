@@ -132,6 +132,7 @@ fn step_of(run: &Run<'_>) -> StepEnded {
     asked.expect("hooks are asked")
 }
 
+/// Requirements: A39.
 #[test]
 fn c41_a_hook_is_told_of_each_step_with_its_usage_and_may_end_the_turn() {
     let bench = hooked([HookPoint::AfterStep]);

@@ -65,6 +65,7 @@ fn stop(bench: &Bench, mut run: Run<'_>, kind: InterruptKind) {
     assert!(run.is_over(), "{:?}", run.steps.machine());
 }
 
+/// Requirements: A16, C18, H06.
 #[test]
 fn a_soft_stop_ends_the_turn_at_every_moment_exactly_once_and_the_session_goes_on() {
     for provisions in [true, false] {
@@ -95,6 +96,7 @@ fn a_soft_stop_ends_the_turn_at_every_moment_exactly_once_and_the_session_goes_o
     }
 }
 
+/// Requirements: H06.
 #[test]
 fn an_abort_ends_the_session_at_every_moment_for_ever() {
     for moment in MOMENTS {
@@ -113,6 +115,7 @@ fn an_abort_ends_the_session_at_every_moment_for_ever() {
     }
 }
 
+/// Requirements: H05.
 #[test]
 fn the_commit_that_fixes_the_outcome_names_the_interrupt() {
     for kind in [InterruptKind::Soft, InterruptKind::Abort] {
@@ -127,6 +130,7 @@ fn the_commit_that_fixes_the_outcome_names_the_interrupt() {
     }
 }
 
+/// Requirements: B43, C25, C61, H06.
 #[test]
 fn a_parked_session_is_ended_at_once_without_its_agent() {
     for kind in [InterruptKind::Soft, InterruptKind::Abort] {
@@ -176,6 +180,7 @@ fn a_call_that_acted_and_waits_for_its_time_is_not_said_to_have_been_stopped_bef
     assert!(result.content.contains("the mail is sent"), "{}", result.content);
 }
 
+/// Requirements: B43.
 #[test]
 fn a_call_that_is_stopped_says_itself_what_became_of_it() {
     let bench = Bench::new();
@@ -367,6 +372,7 @@ fn a_front_without_an_agent_that_finds_no_interrupt_changes_nothing() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C61.
 #[test]
 fn b42_a_stop_ends_the_model_call_first_then_the_calls_with_the_reason_and_says_so_last() {
     let bench = Bench::new();

@@ -19,6 +19,7 @@ fn look(run: &mut Run<'_>, step: u32, arguments: &str) {
     run.returns(&format!("c{step}-0"), "nothing");
 }
 
+/// Requirements: A05, A32.
 #[test]
 fn a27_a_model_is_stopped_at_the_eighth_similar_call_and_asked_no_more() {
     let bench = Bench::new();

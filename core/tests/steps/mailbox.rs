@@ -77,6 +77,7 @@ fn b49_enqueued_messages_begin_one_turn_each_in_order() {
     check::at_rest(&bench);
 }
 
+/// Requirements: B06.
 #[test]
 fn b48_an_enqueued_message_is_taken_as_soon_as_no_turn_runs_however_it_ended() {
     let bench = Bench::new();
@@ -120,6 +121,7 @@ fn c40_steering_messages_go_before_those_that_wait_and_a_stop_before_both() {
     check::at_rest(&bench);
 }
 
+/// Requirements: B41.
 #[test]
 fn b44_a_message_that_interrupts_cancels_the_calls_and_the_approvals() {
     let bench = Bench::new();
@@ -314,6 +316,7 @@ fn u08_a_session_whose_only_message_is_withdrawn_goes_back_to_rest() {
     assert_eq!((bench.dones().len(), bench.session().unread, bench.is_due()), (0, 0, false));
 }
 
+/// Requirements: B06, B11, B41.
 #[test]
 fn b10_an_edit_of_an_earlier_message_stops_the_turn_and_takes_back_what_followed() {
     let bench = Bench::new();

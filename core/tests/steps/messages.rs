@@ -37,6 +37,7 @@ fn a_message_that_comes_while_tools_run_is_taken_after_their_step() {
     check::at_rest(&bench);
 }
 
+/// Requirements: B17, B21.
 #[test]
 fn a_message_that_is_known_before_the_end_starts_the_next_step() {
     let bench = Bench::new();
@@ -51,6 +52,7 @@ fn a_message_that_is_known_before_the_end_starts_the_next_step() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C43.
 #[test]
 fn a_message_that_races_the_end_starts_the_next_turn() {
     let bench = Bench::new();
@@ -68,6 +70,7 @@ fn a_message_that_races_the_end_starts_the_next_turn() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C43.
 #[test]
 fn a_message_that_is_being_read_when_the_model_ends_is_waited_for() {
     let bench = Bench::new();
@@ -102,6 +105,7 @@ fn a_message_held_when_the_turn_ends_on_an_error_starts_the_next_turn() {
     check::at_rest(&bench);
 }
 
+/// Requirements: U07.
 #[test]
 fn a_message_held_during_an_approval_wakes_nobody_again_and_is_taken_at_the_next_steering() {
     let bench = Bench::new();

@@ -40,6 +40,7 @@ fn is_reminded(run: &Run<'_>) -> bool {
     matches!(seen.last(), Some(Message::User(said)) if said.text.contains("finish") && said.item.is_none())
 }
 
+/// Requirements: H07.
 #[test]
 fn h08_a_value_that_fits_ends_the_turn_and_stands_in_the_outcome() {
     let bench = owing();

@@ -39,6 +39,7 @@ fn threads() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1))
 }
 
+/// Requirements: A42, B06, B07, B28, B49, C19, C34, C51, C56, C57, D19, D23, U04, U08.
 #[test]
 fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole() {
     std::thread::scope(|scope| (0..threads()).for_each(|_| drop(scope.spawn(play))));

@@ -31,6 +31,7 @@ fn die_until_it_rests(bench: &Bench) -> u32 {
     panic!("it kills every run for ever: {:?}", bench.session())
 }
 
+/// Requirements: C51.
 #[test]
 fn a_session_that_kills_every_run_is_ended_as_poisoned() {
     // The runs die in the model call, in an idempotent call, or during provisioning.
@@ -67,6 +68,7 @@ fn die_until_it_ends(bench: &Bench) -> u32 {
     panic!("it kills every run for ever: {:?}", bench.session())
 }
 
+/// Requirements: C47.
 #[test]
 fn a_teardown_that_kills_every_run_is_given_up_and_the_outcome_stands() {
     let bench = Bench::with(|agent| agent.provisions = true);
@@ -94,6 +96,7 @@ fn runs_that_make_progress_may_die_as_often_as_they_like() {
     assert_eq!(bench.dones(), [DoneReason::ModelStop]);
 }
 
+/// Requirements: C33.
 #[test]
 fn what_was_out_is_in_doubt_or_sent_again_by_its_class() {
     let bench = Bench::new();
@@ -165,6 +168,7 @@ fn an_idempotent_call_that_was_sent_twice_and_did_not_act_the_second_time_is_in_
     assert_eq!(bench.statuses(), [ResultStatus::InDoubt]);
 }
 
+/// Requirements: B46.
 #[test]
 fn a_dangerous_call_that_was_approved_and_not_started_is_cancelled_on_recovery() {
     let bench = Bench::new();
@@ -183,6 +187,7 @@ fn a_dangerous_call_that_was_approved_and_not_started_is_cancelled_on_recovery()
     check::at_rest(&bench);
 }
 
+/// Requirements: C55.
 #[test]
 fn a_takeover_that_finds_nothing_to_do_comes_to_rest() {
     let claimed = |new: &mut NewSession| {
@@ -376,6 +381,7 @@ fn a_transcript_that_cannot_be_read_ends_the_turn_and_hides_no_call_that_was_sen
     check_unreadable(|result| result.as_mut().unwrap().messages[0].payload = Payload::new("rot"));
 }
 
+/// Requirements: A20.
 #[test]
 fn a_row_that_cannot_be_read_ends_the_turn_and_is_not_taken_over_for_ever() {
     check_unreadable(|result| {
@@ -399,6 +405,7 @@ fn an_edited_call_that_is_ended_without_its_agent_keeps_what_was_edited() {
     assert_eq!(result.edited_arguments.as_deref(), Some("{\"place\": \"here\"}"));
 }
 
+/// Requirements: C55.
 #[test]
 fn a_run_whose_fence_is_old_is_lost_and_says_nothing_more() {
     let bench = Bench::new();
@@ -451,6 +458,7 @@ fn an_earlier_commit_that_landed_under_an_old_fence_is_lost() {
     assert_eq!(run.outcome(), &RunOutcome::Lost);
 }
 
+/// Requirements: B12.
 #[test]
 fn late_and_double_and_unknown_replies_change_nothing() {
     let bench = Bench::new();

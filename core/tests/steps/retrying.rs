@@ -179,6 +179,7 @@ fn c52_a_tool_says_itself_how_long_it_is_to_be_left_alone() {
     check::at_rest(&bench);
 }
 
+/// Requirements: U10.
 #[test]
 fn c49_three_broken_calls_in_a_row_open_the_circuit_and_nothing_else_starts() {
     let bench = given_up_at_once(3);

@@ -64,6 +64,7 @@ fn the_second_call_runs_unasked_in_this_turn_and_in_the_next() {
     check::at_rest(&bench);
 }
 
+/// Requirements: A60.
 #[test]
 fn an_ordinary_approval_is_for_one_call_alone() {
     let bench = Bench::new();
@@ -86,6 +87,7 @@ fn another_tool_is_still_asked_about() {
     assert_eq!((run.calls_out(), tool_of(&bench.asked())), (vec!["c3-0".to_owned()], "wipe".to_owned()));
 }
 
+/// Requirements: C19.
 #[test]
 fn the_deny_of_the_policy_and_its_schema_still_win() {
     let bench = trusting();

@@ -17,6 +17,7 @@ fn stop(bench: &Bench, call: &str) {
     bench.signal(&CallSignal::StopCall { call: CallId::new(call).unwrap() });
 }
 
+/// Requirements: B41.
 #[test]
 fn b33_a_call_that_is_out_is_told_to_stop_and_its_siblings_go_on() {
     let bench = Bench::new();

@@ -167,6 +167,7 @@ fn b50_an_extract_that_is_cut_off_is_made_again_and_one_that_is_refused_by_the_n
     check::at_rest(&bench);
 }
 
+/// Requirements: B38.
 #[test]
 fn c53_what_is_too_long_for_one_model_and_cannot_be_summarised_is_answered_by_the_next() {
     for summary in [None, Some(ModelErrorKind::Auth)] {

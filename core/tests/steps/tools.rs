@@ -23,6 +23,7 @@ fn go(bench: &Bench) -> Run<'_> {
     bench.run()
 }
 
+/// Requirements: A43, D10.
 #[test]
 fn c35_a_tool_that_does_not_exist_is_an_error_that_names_those_that_do() {
     let bench = Bench::new();
@@ -37,6 +38,7 @@ fn c35_a_tool_that_does_not_exist_is_an_error_that_names_those_that_do() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C23.
 #[test]
 fn arguments_that_do_not_fit_and_calls_that_the_policy_denies_never_run() {
     let bench = Bench::new();
@@ -50,6 +52,7 @@ fn arguments_that_do_not_fit_and_calls_that_the_policy_denies_never_run() {
     check::at_rest(&bench);
 }
 
+/// Requirements: B26.
 #[test]
 fn a_failure_is_an_observation_and_what_is_lost_is_in_doubt() {
     let bench = Bench::new();
@@ -150,6 +153,7 @@ fn some_done_and_others_owed_by_people_and_by_time_is_a_partial_step() {
     check::at_rest(&bench);
 }
 
+/// Requirements: B23.
 #[test]
 fn calls_in_conflict_run_one_after_another_in_call_order() {
     let bench = Bench::new();
@@ -166,6 +170,7 @@ fn calls_in_conflict_run_one_after_another_in_call_order() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C24.
 #[test]
 fn a_parked_call_holds_back_what_conflicts_with_it_and_nothing_else() {
     let bench = Bench::new();
@@ -186,6 +191,7 @@ fn a_parked_call_holds_back_what_conflicts_with_it_and_nothing_else() {
     check::at_rest(&bench);
 }
 
+/// Requirements: B34.
 #[test]
 fn the_model_is_asked_again_after_5_10_20_40_and_60_seconds_and_then_the_turn_fails() {
     let bench = Bench::new();
@@ -202,6 +208,7 @@ fn the_model_is_asked_again_after_5_10_20_40_and_60_seconds_and_then_the_turn_fa
     check::at_rest(&bench);
 }
 
+/// Requirements: B39.
 #[test]
 fn what_the_provider_asks_for_wins_over_the_schedule() {
     let bench = Bench::new();

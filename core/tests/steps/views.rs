@@ -320,6 +320,7 @@ fn h04_a_waiting_session_that_is_asked_to_go_on_is_resumed_and_not_woken() {
     assert_eq!(kinds(&bench), [RunKind::Execute, RunKind::Resume]);
 }
 
+/// Requirements: H04.
 #[test]
 fn h23_what_was_used_is_counted_by_kind_for_each_run_and_for_the_session() {
     let bench = Bench::new();

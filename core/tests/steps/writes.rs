@@ -136,6 +136,7 @@ fn reads_that_are_told_to_stop_are_waited_for_without_a_busy_loop() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C54.
 #[test]
 fn intents_allows_and_first_marks_are_one_commit_and_results_another() {
     let bench = Bench::new();
@@ -180,6 +181,7 @@ fn the_result_that_lets_another_group_start_is_staged_with_its_marks() {
     check::at_rest(&bench);
 }
 
+/// Requirements: A58.
 #[test]
 fn a_parking_commit_stages_what_has_ended_and_it_stays_staged() {
     let bench = Bench::new();
@@ -200,6 +202,7 @@ fn a_parking_commit_stages_what_has_ended_and_it_stays_staged() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C34, D14.
 #[test]
 fn results_that_come_while_a_staging_is_on_its_way_are_promoted_in_call_order() {
     let bench = Bench::new();
@@ -240,6 +243,7 @@ fn an_answer_costs_one_commit_before_its_call_starts_also_while_siblings_run() {
     check::at_rest(&bench);
 }
 
+/// Requirements: A57.
 #[test]
 fn nothing_starts_while_a_commit_that_closes_is_on_its_way() {
     let bench = Bench::new();

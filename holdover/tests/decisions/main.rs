@@ -26,6 +26,7 @@ const ROUNDS: usize = 200;
 const DECIDERS_PER_PROCESS: usize = 32;
 const FOLDER: &str = "HOLDOVER_DECISIONS_FOLDER";
 
+/// Requirements: C27, U02.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_64_decisions_from_two_processes_one_is_taken_and_the_call_runs_once() {
     if std::env::var_os(FOLDER).is_some() {

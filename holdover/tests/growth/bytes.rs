@@ -59,6 +59,7 @@ async fn check(answers: agent::Answers) {
     assert!(ratio <= STORED_OVER_LOGICAL_MAX, "{stored} bytes for {logical}: {ratio:.3} ×\n{tables}");
 }
 
+/// Requirements: U01.
 #[tokio::test]
 async fn steps_with_an_effect_are_stored_in_little_more_than_what_was_said() {
     check(|_| Answer { asks: &["send"], words: 0 }).await;

@@ -38,6 +38,7 @@ fn answer(step: u64) -> Answer {
     Answer { asks, words: if looked_at { words } else { 0 } }
 }
 
+/// Requirements: C15, H19, U01.
 #[tokio::test]
 async fn a_step_costs_as_many_writes_statements_and_bytes_late_as_early() {
     let _alone = crate::ALONE.lock().await;

@@ -130,11 +130,13 @@ fn orders(order: Order, writes: usize, every: usize) -> impl Iterator<Item = Fau
     })
 }
 
+/// Requirements: H11.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_stops_at_every_write_of_a_tree_in_memory() {
     both(Arc::new(MemoryStore::new()), AT_ONE_OF_IN_MEMORY).await;
 }
 
+/// Requirements: A64, H21, H26.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_stops_at_every_write_of_a_tree_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,11 +144,13 @@ async fn deaths_and_stops_at_every_write_of_a_tree_on_sqlite() {
     both(Arc::new(store), AT_ONE_OF).await;
 }
 
+/// Requirements: A61.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_stops_at_every_write_of_a_tree_on_postgres() {
     both(Arc::new(PostgresStore::open_url(shared::postgres_url()).await.unwrap()), AT_ONE_OF).await;
 }
 
+/// Requirements: C48.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_stops_at_every_write_of_a_tree_on_redis() {
     let options = RedisOptions::from_url(shared::redis_url()).unwrap();

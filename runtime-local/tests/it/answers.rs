@@ -105,6 +105,7 @@ async fn an_approval_is_of_what_was_shown_and_of_nothing_that_came_later() {
     assert_eq!(tool.calls().len(), 1);
 }
 
+/// Requirements: C28.
 #[tokio::test(start_paused = true)]
 async fn the_same_answer_again_is_a_duplicate_and_another_one_is_late() {
     let model = Script::new(|request| match results(request).len() {

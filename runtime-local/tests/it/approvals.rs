@@ -28,6 +28,7 @@ use crate::bench::{
 use crate::script::Script;
 use crate::tools::{Fake, spec};
 
+/// Requirements: A45, C25, C28, H03.
 #[tokio::test(start_paused = true)]
 async fn an_approval_from_another_process_lets_the_call_run_once() {
     let tool = Fake::echo("pay");
@@ -153,6 +154,7 @@ async fn a_denied_call_never_runs_and_the_model_is_told() {
     assert_eq!(tool.calls(), []);
 }
 
+/// Requirements: H09.
 #[tokio::test(start_paused = true)]
 async fn a_client_tool_is_answered_from_outside() {
     let model = Script::calling(vec![("ask_user", r#"{"n":1}"#)]);
@@ -170,6 +172,7 @@ async fn a_client_tool_is_answered_from_outside() {
     assert_eq!(only_result(&runtime, &key).await, (ResultStatus::Done, "blue".into()));
 }
 
+/// Requirements: H09.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_long_is_not_delivered_and_the_call_waits_as_before() {
     let tool = Fake::echo("pay");
@@ -202,6 +205,7 @@ async fn an_answer_that_is_too_long_is_not_delivered_and_the_call_waits_as_befor
     }
 }
 
+/// Requirements: C27.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_64_deciders_one_decides_and_the_call_runs_once() {
     let tool = Fake::echo("pay");
@@ -247,6 +251,7 @@ impl PolicyGate for Broken {
     }
 }
 
+/// Requirements: C21, C22.
 #[tokio::test(start_paused = true)]
 async fn a_gate_that_cannot_say_yes_says_no() {
     for broken in [Broken::Silent, Broken::Failing, Broken::Panicking] {
@@ -266,6 +271,7 @@ async fn a_gate_that_cannot_say_yes_says_no() {
     }
 }
 
+/// Requirements: C24.
 #[tokio::test(start_paused = true)]
 async fn an_approval_is_seen_at_once_while_a_sibling_runs() {
     // The sibling ends only when the approved call runs: the run must see the approval while it waits.
@@ -297,6 +303,7 @@ async fn an_approval_is_seen_at_once_while_a_sibling_runs() {
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
+/// Requirements: A59, B45, C29, H17.
 #[tokio::test(start_paused = true)]
 async fn an_approval_that_nobody_gives_times_out_by_itself() {
     let tool = Fake::echo("pay");
@@ -325,6 +332,7 @@ async fn an_approval_that_nobody_gives_times_out_by_itself() {
     assert_eq!(tool.calls(), []);
 }
 
+/// Requirements: A44.
 #[tokio::test(start_paused = true)]
 async fn arguments_that_two_readers_could_take_differently_are_shown_to_nobody_and_never_run() {
     let tool = Fake::echo("pay");

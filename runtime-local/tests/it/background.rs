@@ -111,6 +111,7 @@ async fn agrees(runtime: &Runtime, key: &SessionKey) {
     assert!(replay.agrees(), "{key}: {replay:?}");
 }
 
+/// Requirements: H21.
 #[tokio::test(start_paused = true)]
 async fn a_call_in_the_background_is_done_at_once_and_the_end_of_the_child_begins_a_turn() {
     let (model, agent) = begins(r#"{"tasks":["dig"],"background":true}"#);
@@ -173,6 +174,7 @@ fn waits(begun: &'static str, awaited: &'static str) -> Arc<Agent> {
     agent
 }
 
+/// Requirements: H21.
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_children_is_suspended_and_told_once_quiet_or_not() {
     for quiet in ["", r#","quiet":true"#] {
@@ -276,6 +278,7 @@ async fn a_wait_for_nobody_is_over_at_once_and_one_for_somebody_else_is_refused(
     }
 }
 
+/// Requirements: H21.
 #[tokio::test(start_paused = true)]
 async fn a_child_that_had_ended_works_again_on_a_message_and_tells_of_that_too() {
     let (_, agent) = family(|request| match (results(request).len(), results(request).first()) {
@@ -305,6 +308,7 @@ async fn a_child_that_had_ended_works_again_on_a_message_and_tells_of_that_too()
     agrees(&runtime, &parent).await;
 }
 
+/// Requirements: H21.
 #[tokio::test(start_paused = true)]
 async fn children_are_listed_shown_and_stopped_by_their_parent() {
     let (_, agent) = family(|request| match (results(request).len(), results(request).first()) {

@@ -163,6 +163,7 @@ async fn c14_a_callers_prompt_replaces_the_whole_of_the_agents_and_skills_are_th
     assert!(model.asked().pop().unwrap().system.ends_with("Test."));
 }
 
+/// Requirements: C12.
 #[tokio::test(start_paused = true)]
 async fn what_is_made_ready_is_told_and_a_turn_without_it_does_not_begin() {
     for broken in [false, true] {

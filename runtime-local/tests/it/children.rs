@@ -77,6 +77,7 @@ async fn children(runtime: &Runtime, parent: &SessionKey, count: u32) -> Vec<Ses
     names.map(|id: SessionId| SessionKey::new(parent.tenant.clone(), id)).collect()
 }
 
+/// Requirements: A09, H07, H11, H21.
 #[tokio::test(start_paused = true)]
 async fn a61_a_child_does_its_task_in_a_session_of_its_own_and_its_last_words_are_the_result() {
     let (model, agent) = family(r#"{"tasks":["count to three"]}"#, |_, _| Say::Text("one, two, three"));
@@ -175,6 +176,7 @@ async fn the_first_failure_ends_a_call_that_asks_for_that() {
     assert_eq!(rests(&runtime, &both[1]).await, SessionStatus::Aborted);
 }
 
+/// Requirements: A62.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_ends_the_call_and_the_child() {
     let model = Script::new(|request| match task(request) {
@@ -194,6 +196,7 @@ async fn a_deadline_ends_the_call_and_the_child() {
     assert!(rests(&runtime, &child).await.at_rest());
 }
 
+/// Requirements: H06.
 #[tokio::test(start_paused = true)]
 async fn a62_a_parent_that_is_stopped_stops_its_children() {
     for abort in [false, true] {
@@ -245,6 +248,7 @@ async fn c48_a_child_that_is_aborted_before_it_began_answers_its_parent() {
     assert_eq!(rests(&runtime, &child).await, SessionStatus::Aborted);
 }
 
+/// Requirements: A47.
 #[tokio::test(start_paused = true)]
 async fn c62_a_child_has_the_tools_that_are_named_behind_the_gate_of_its_parent() {
     let model = Script::new(|request| match task(request) {
@@ -311,6 +315,7 @@ async fn a63_a_child_has_no_more_steps_and_tokens_than_its_parent_has_left() {
     assert_eq!(used, 10, "A64: what children use is used by the parent");
 }
 
+/// Requirements: H11.
 #[tokio::test(start_paused = true)]
 async fn a_thousand_children_are_joined_by_one_claim() {
     let tasks: Vec<String> = (0..1_000).map(|task| task.to_string()).collect();
@@ -328,6 +333,7 @@ async fn a_thousand_children_are_joined_by_one_claim() {
     assert_eq!(session(&runtime, &parent).await.epoch.0, epoch.0 + 1);
 }
 
+/// Requirements: A47, C62.
 #[test]
 fn sub_agents_lie_three_deep_at_most_and_have_tools_of_their_parent_alone() {
     let model = Script::new(|_| Say::Text("done"));

@@ -69,6 +69,7 @@ async fn a_parent_that_is_deleted_leaves_no_child_waiting() {
     }
 }
 
+/// Requirements: C48.
 #[tokio::test(start_paused = true)]
 async fn a_child_that_is_deleted_answers_its_parent_first() {
     let agent = family();

@@ -30,6 +30,7 @@ async fn process_holding_for(lease: Duration, folder: &Path, agent: Option<&Arc<
     Runtime::new(Arc::new(store), Arc::new(agents), options)
 }
 
+/// Requirements: A60, H14.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_reaches_a_session_from_another_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -101,6 +102,7 @@ async fn two_workers_share_the_work_and_lose_none() {
     assert_eq!(tool.calls().len(), 80);
 }
 
+/// Requirements: H05.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_interrupt_from_another_process_stops_a_run_at_its_next_renewal() {
     let folder = tempfile::tempdir().unwrap();

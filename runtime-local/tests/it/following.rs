@@ -166,6 +166,7 @@ async fn read(front: Runtime, key: SessionKey, mut dice: Option<Dice>) -> (Scree
     }
 }
 
+/// Requirements: A15, A38, B16, C15.
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
     let (mut cuts, mut within, mut dropped, mut takeovers, mut seed) = (0, 0, 0, 0, 0);
@@ -256,6 +257,7 @@ async fn append(store: &MemoryStore, fence: &Fence, events: &[Event], streamed: 
     assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
 }
 
+/// Requirements: C17.
 #[tokio::test(start_paused = true)]
 async fn a_reader_in_a_dead_attempt_is_told_at_once() {
     let store = store();
@@ -275,6 +277,7 @@ async fn a_reader_in_a_dead_attempt_is_told_at_once() {
     assert!(matches!(shown.as_slice(), [Shown::Dropped { .. }, Shown::Event(_)]), "{shown:?}");
 }
 
+/// Requirements: B16.
 #[tokio::test(start_paused = true)]
 async fn a_message_takes_the_place_of_its_deltas_however_much_comes_after_it() {
     let store = store();

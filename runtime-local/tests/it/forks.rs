@@ -79,6 +79,7 @@ async fn check(runtime: &Runtime, key: &SessionKey) {
     assert_eq!(rebuild(&rows).unwrap(), state.parse::<Machine>().unwrap(), "{key}");
 }
 
+/// Requirements: C63, H19.
 #[tokio::test(start_paused = true)]
 async fn every_checkpoint_forks_into_a_session_that_rests_and_goes_on() {
     let (agent, pay) = mixed();

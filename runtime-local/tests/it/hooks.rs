@@ -164,6 +164,7 @@ fn pays() -> Script {
     Script::calling(vec![("pay", r#"{"n":7}"#)])
 }
 
+/// Requirements: A39, B22, C36.
 #[tokio::test(start_paused = true)]
 async fn h22_every_point_is_asked_in_its_order_and_hooks_by_priority_and_name() {
     let heard = Heard::default();
@@ -191,6 +192,7 @@ async fn h22_every_point_is_asked_in_its_order_and_hooks_by_priority_and_name() 
     assert_eq!(heard.all(), expected);
 }
 
+/// Requirements: H22.
 #[tokio::test(start_paused = true)]
 async fn b22_the_end_is_told_of_a_turn_that_fails_and_of_one_that_is_stopped() {
     for stops in [false, true] {
@@ -347,6 +349,7 @@ async fn b32_a_call_that_is_in_doubt_stays_so_whatever_a_hook_says() {
     }
 }
 
+/// Requirements: H22.
 #[tokio::test(start_paused = true)]
 async fn c36_a_failure_means_what_the_hook_says_it_means_and_tells_no_secret() {
     for fails in [Fails::Says, Fails::Panics, Fails::Hangs] {
@@ -382,6 +385,7 @@ async fn c36_a_failure_means_what_the_hook_says_it_means_and_tells_no_secret() {
     }
 }
 
+/// Requirements: H22.
 #[tokio::test(start_paused = true)]
 async fn c36_what_comes_before_is_closed_and_what_comes_after_open_unless_a_hook_says_otherwise() {
     for (point, ends) in [

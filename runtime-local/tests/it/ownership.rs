@@ -61,6 +61,7 @@ async fn a_worker_takes_over_what_a_dropped_runtime_left_in_the_middle_of_a_call
     }
 }
 
+/// Requirements: B07, H01.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_runs_is_held_and_its_lease_is_kept() {
     let tool = stuck_once("act").effect(EffectClass::ReadOnly);
@@ -148,6 +149,7 @@ async fn a_lease_that_ended_is_renewed_before_an_effect_is_sent() {
     assert_eq!(only_result(&runtime, &key).await, (ResultStatus::Done, "acted".into()));
 }
 
+/// Requirements: C43.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_races_the_end_of_a_turn_is_never_lost() {
     let model = Script::new(|_| Say::Text("ok"));

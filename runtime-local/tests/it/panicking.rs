@@ -25,6 +25,7 @@ use crate::bench::{
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
+/// Requirements: A20.
 #[tokio::test(start_paused = true)]
 async fn c50_a_model_that_panics_is_a_provider_that_failed() {
     let model = Script::new(|request| match request.attempt {
@@ -110,6 +111,7 @@ async fn events(runtime: &Runtime, key: &SessionKey) -> Vec<Event> {
     follow.take(all).map(|seen| seen.unwrap().event).collect().await
 }
 
+/// Requirements: A20.
 #[tokio::test(start_paused = true)]
 async fn c50_a_provisioner_that_panics_fails_the_turn_and_one_that_panics_later_changes_nothing() {
     for (door, kind) in [(true, OutcomeKind::Failed), (false, OutcomeKind::Completed)] {
@@ -154,6 +156,7 @@ fn watched(store: &MemoryStore, agent: &Arc<holdover_runtime_local::Agent>) -> R
     Runtime::new(Arc::new(store.clone()), Arc::new(Agents::new().with(Arc::clone(agent))), options)
 }
 
+/// Requirements: C50.
 #[tokio::test(start_paused = true)]
 async fn a20_a_run_whose_own_driver_panics_ends_the_turn_as_failed() {
     for by_worker in [false, true] {

@@ -106,6 +106,7 @@ async fn ends(tool: &Phased) -> (ResultStatus, String) {
     only_result(&runtime, &key).await
 }
 
+/// Requirements: A49, C35.
 #[tokio::test(start_paused = true)]
 async fn d12_d13_every_call_is_made_ready_performed_and_cleaned_up_after_however_it_ends() {
     use Does::{Fails, Hangs, Panics, Well};

@@ -23,6 +23,7 @@ fn key() -> ItemKey {
     ItemKey::new("order-17").unwrap()
 }
 
+/// Requirements: C09.
 #[tokio::test(start_paused = true)]
 async fn a_key_starts_at_most_one_turn() {
     let model = Script::new(|_| Say::Text("ok"));

@@ -21,6 +21,7 @@ use crate::bench::{
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
+/// Requirements: A16.
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_stops_a_model_in_the_middle_and_a_resume_goes_on() {
     let model = Script::new(|request| match request.step {
@@ -131,6 +132,7 @@ async fn a_failed_turn_is_taken_up_again_here_or_by_a_worker() {
     assert!(matches!(idle, Err(RuntimeError::NotResumable { .. })), "{idle:?}");
 }
 
+/// Requirements: H02.
 #[tokio::test(start_paused = true)]
 async fn of_two_resumes_one_wins_and_the_other_learns_who_did() {
     let model = Script::new(|request| match request.step {
@@ -170,6 +172,7 @@ impl Provisioner for Rooms {
     }
 }
 
+/// Requirements: C44.
 #[tokio::test(start_paused = true)]
 async fn what_a_turn_holds_is_freed_also_when_it_is_aborted_while_parked() {
     let rooms = Arc::new(Rooms::default());

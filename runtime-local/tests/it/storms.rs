@@ -36,6 +36,7 @@ fn slow(name: &str, effect: EffectClass, ms: u64) -> Fake {
     tool.effect(effect)
 }
 
+/// Requirements: U03.
 #[tokio::test(start_paused = true)]
 async fn workers_that_die_at_random_lose_nothing_and_repeat_no_effect() {
     let mut all = Damage::default();

@@ -256,6 +256,7 @@ impl Tool for SlowToEnd {
     }
 }
 
+/// Requirements: C61.
 #[tokio::test(start_paused = true)]
 async fn h06_children_are_stopped_first_while_a_call_beside_them_still_ends() {
     let model = Script::new(|request| match (asked(request), results(request).is_empty()) {

@@ -33,6 +33,7 @@ async fn a_plain_answer_ends_the_turn() {
     assert!(model.asked()[0].system.ends_with("\n\nTest."));
 }
 
+/// Requirements: C07.
 #[tokio::test(start_paused = true)]
 async fn a_second_message_goes_on_in_the_same_session() {
     let model = Script::new(|_| Say::Text("hello"));
@@ -45,6 +46,7 @@ async fn a_second_message_goes_on_in_the_same_session() {
     assert_eq!(model.asked()[1].messages.len(), 3, "the model sees what was said before");
 }
 
+/// Requirements: B26, D14.
 #[tokio::test(start_paused = true)]
 async fn two_tools_are_out_at_the_same_time() {
     // Neither call passes the barrier until both are out.
@@ -69,6 +71,7 @@ async fn two_tools_are_out_at_the_same_time() {
     assert_eq!(told, [("left", "met"), ("right", "met")], "in call order");
 }
 
+/// Requirements: A44.
 #[tokio::test(start_paused = true)]
 async fn arguments_that_do_not_fit_the_schema_never_reach_the_tool() {
     let tool = Fake::echo("count");

@@ -51,6 +51,7 @@ async fn a_changed_agent_goes_on_with_a_waiting_session_or_leaves_it_alone_as_it
     assert_eq!(tool.calls().len(), 1, "by the new agent");
 }
 
+/// Requirements: U09.
 #[tokio::test(start_paused = true)]
 async fn a_waiting_session_stays_with_its_version_while_new_ones_begin_with_the_next() {
     let (one, paid_by_one) = payer("Pay.", Some("1"));

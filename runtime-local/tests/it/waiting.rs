@@ -62,6 +62,7 @@ async fn a_worker_wakes_a_sleeper_for_a_front_without_agents() {
     assert!(began.elapsed() >= HOUR && began.elapsed() < HOUR + Duration::from_secs(3));
 }
 
+/// Requirements: B20.
 #[tokio::test(start_paused = true)]
 async fn back_offs_are_followed_through_until_the_model_answers() {
     let model = Script::new(|request| match request.attempt {
@@ -110,6 +111,7 @@ async fn a_provider_that_asks_for_patience_gets_it_whole_though_the_store_answer
     }
 }
 
+/// Requirements: B19.
 #[tokio::test(start_paused = true)]
 async fn a_model_that_falls_silent_is_given_up_and_asked_again() {
     let model = Script::new(|request| if request.attempt == 0 { Say::Nothing } else { Say::Text("back") });

@@ -23,6 +23,7 @@ use crate::script::{Say, Script};
 use crate::stub_store::stumbling;
 use crate::tools::Fake;
 
+/// Requirements: C06, C56.
 #[tokio::test(start_paused = true)]
 async fn no_more_sessions_run_than_the_worker_has_places() {
     let (out, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

@@ -73,6 +73,7 @@ fn where_the_newest_turns_are_too_long_fewer_stay() {
     assert_eq!(cut_at("usssussus", 4_000, 4_500, false), Some(8), "both");
 }
 
+/// Requirements: A67.
 #[test]
 fn where_one_turn_is_too_long_it_is_cut_between_its_steps() {
     assert_eq!(cut_at("ussssss", 4_000, 2_500, false), Some(10), "two steps stay");
@@ -128,6 +129,7 @@ fn a71_long_results_are_cut_in_their_middle_and_so_is_all_of_it() {
     assert_eq!(middle_out("äöü€", 2), "ä\n[2 characters left out]\n€");
 }
 
+/// Requirements: A33.
 #[test]
 fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
     let messages = transcript("Sssn", 500);

@@ -65,12 +65,14 @@ fn check(given: Given, expect: Option<DoneReason>) {
     assert_eq!(decided.map(|ending| ending.reason), expect);
 }
 
+/// Requirements: H07.
 #[test]
 fn an_answer_ends_the_turn_unless_a_message_raced_it() {
     check(given(ANSWER), Some(DoneReason::ModelStop));
     check(Given { messages_wait: true, ..given(ANSWER) }, None);
 }
 
+/// Requirements: B17.
 #[test]
 fn an_answer_that_was_refused_or_cut_off_is_an_error() {
     let refusal = SteeringFrom::Answer { stop: StopReason::Refusal };
@@ -84,6 +86,7 @@ fn an_answer_that_was_refused_or_cut_off_is_an_error() {
     check(Given { text: "THE END.", ..given(cut) }, Some(DoneReason::ToolStop));
 }
 
+/// Requirements: A17, C15, C38.
 #[test]
 fn n_steps_are_exactly_n_model_calls() {
     check(Given { steps: 2, ..given(CALLS) }, None);
@@ -93,6 +96,7 @@ fn n_steps_are_exactly_n_model_calls() {
     check(Given { steps: 3, messages_wait: true, ..given(ANSWER) }, Some(DoneReason::MaxTurns));
 }
 
+/// Requirements: A19.
 #[test]
 fn each_budget_ends_the_turn_after_the_step_limit_was_looked_at() {
     check(Given { tokens: 99, ..given(CALLS) }, None);
@@ -103,6 +107,7 @@ fn each_budget_ends_the_turn_after_the_step_limit_was_looked_at() {
     check(Given { tokens: 100, ..given(ANSWER) }, Some(DoneReason::ModelStop));
 }
 
+/// Requirements: C38.
 #[test]
 fn a_stop_signal_wins() {
     let signal = SteeringFrom::Calls { stop_signal: true, all_say_stop: false, output: None };

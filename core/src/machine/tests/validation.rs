@@ -11,11 +11,13 @@ fn check(change: impl Fn(&mut Vec<Row>, &mut Vec<(S, Nature)>, &mut Vec<Bound>))
     Table { rows: &rows, natures: &natures, bounds: &bounds }.validate().expect_err("a broken table").0
 }
 
+/// Requirements: D04.
 #[test]
 fn the_table_of_this_version_is_sound() {
     super::table::validate().expect("sound");
 }
 
+/// Requirements: D20.
 #[test]
 fn a_missing_target_is_found() {
     let broken = check(|rows, _, _| rows[0].to = &[]);
@@ -24,6 +26,7 @@ fn a_missing_target_is_found() {
     assert!(broken.contains(&TableError::MissingTarget(S::Streaming, I::ModelFailed)), "{broken:?}");
 }
 
+/// Requirements: D20.
 #[test]
 fn a_dead_end_is_found_also_when_only_an_error_leads_out() {
     let broken = check(|rows, _, _| {
@@ -32,6 +35,7 @@ fn a_dead_end_is_found_also_when_only_an_error_leads_out() {
     assert!(broken.contains(&TableError::DeadEnd(S::BackingOff)), "{broken:?}");
 }
 
+/// Requirements: C02, D04, D21.
 #[test]
 fn a_missing_failure_edge_is_found() {
     let broken = check(|rows, _, _| rows.retain(|row| (row.from, row.on) != (S::Thinking, I::Failed)));
@@ -49,6 +53,7 @@ fn a_parked_state_that_nothing_wakes_is_found() {
     assert!(broken.contains(&TableError::NoWakeUp(S::Confirming)), "{broken:?}");
 }
 
+/// Requirements: D21.
 #[test]
 fn a_state_whose_answer_leads_nowhere_is_found() {
     let broken = check(|rows, _, _| {
@@ -58,6 +63,8 @@ fn a_state_whose_answer_leads_nowhere_is_found() {
 }
 
 /// The seventh trap (`core/tests/steps/traps.rs`): a validator that stops at the first of several faults.
+///
+/// Requirements: D21.
 #[test]
 fn trap_a_validator_finds_all_that_is_wrong_at_once() {
     let broken = check(|rows, natures, bounds| {

@@ -220,6 +220,7 @@ mod tests {
         assert!(matches!(empty.decide("run", "{}", true), Verdict::NeedsApproval { .. }));
     }
 
+    /// Requirements: A46.
     #[test]
     fn c31_a_rule_may_be_about_some_arguments_only() {
         let gate = RuleGate::new(vec![

@@ -144,6 +144,7 @@ async fn memory_ends_as_promised_wherever_it_stops() {
     sweep(|clock| Memory(clock.clone(), MemoryStore::with(clock, Limits::default()))).await;
 }
 
+/// Requirements: A57, B45, B46, C17, C33, C47, C54, D11, U03.
 #[tokio::test(flavor = "current_thread")]
 async fn sqlite_ends_as_promised_wherever_it_stops() {
     sweep(|clock| File(clock, tempfile::tempdir().expect("a folder"))).await;

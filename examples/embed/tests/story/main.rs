@@ -21,6 +21,8 @@ use crate::service::{Folder, PATIENCE, Pace, answer_path, eventually};
 const POLICY: &str = "Good day. Whatever you bought here";
 
 /// One process streams an answer, runs a tool and waits for an approval, all at once, and is killed.
+///
+/// Requirements: A15, A60, H14.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
     let folder = Folder::new();

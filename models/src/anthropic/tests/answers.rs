@@ -18,6 +18,7 @@ fn reasoning(text: &str, signature: Option<&str>) -> AnswerPart {
     AnswerPart::Reasoning { text: text.to_owned(), signature: signature.map(str::to_owned) }
 }
 
+/// Requirements: A39.
 #[tokio::test]
 async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
     let blocks = [

@@ -177,6 +177,7 @@ proptest! {
         check_accepted(&sent(&all));
     }
 
+    /// Requirements: A42.
     #[test]
     fn signed_reasoning_goes_back_while_its_turn_lasts(
         before in prop::collection::vec(said(), 0..6),

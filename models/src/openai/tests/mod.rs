@@ -46,6 +46,7 @@ async fn check_fails(reply: Reply, before: &[ModelEvent], kind: ModelErrorKind) 
     testing::check_fails(open, reply, before, kind).await
 }
 
+/// Requirements: A38, A39.
 #[tokio::test]
 async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
     let reply = Reply::sse(&[
@@ -97,6 +98,7 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
     );
 }
 
+/// Requirements: A38.
 #[tokio::test]
 async fn calls_in_parallel_keep_their_order_and_their_bytes() {
     let call = |index: usize, id: &str, name: &str| json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": "" } });

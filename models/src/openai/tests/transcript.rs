@@ -15,6 +15,7 @@ use crate::testing::server::{Reply, serve};
 use crate::testing::transcript::{check_name, said, thought, transcript, with_reasoning};
 use crate::testing::{ask, assistant, request, result, shows, user};
 
+/// Requirements: A35.
 #[tokio::test]
 async fn the_transcript_is_sent_as_servers_want_it() {
     let (base_url, serving) = serve(Reply::sse(&[finish("stop")]).done()).await;
