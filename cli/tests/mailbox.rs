@@ -60,3 +60,13 @@ fn b11_a_note_wakes_nobody_and_is_told_with_what_is_said_next() {
     assert_eq!(said(&fixture), ["hello", "I ran cargo fmt", "hello again"]);
     fixture.run(&["send", "s", "--note", "--detach", "no"]).ends(2);
 }
+
+#[test]
+fn b14_b21_a_correction_is_sent_from_the_command_line_and_marked_for_the_model() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
+    fixture.run(&["send", "s", "--correction-by", "reviewer", "hello in French"]).ends(0);
+    let marked = "[course correction by reviewer, not said by the user] hello in French";
+    assert_eq!(said(&fixture), ["hello", marked]);
+    fixture.run(&["send", "s", "--correction-by", "reviewer", "--note", "no"]).ends(2);
+}

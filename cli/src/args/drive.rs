@@ -105,6 +105,7 @@ Examples:
   date | holdover send notes - --detach
   holdover send notes --policy interrupt \"Stop that, and look at the invoices\"
   holdover send notes --instead-of 3 \"No: the invoices of May\"
+  holdover send notes --correction-by reviewer \"Say which invoice each number is from\"
   holdover send notes --note \"I ran cargo fmt by hand\"")]
 pub(crate) struct Send {
     /// The session to send to
@@ -122,6 +123,9 @@ pub(crate) struct Send {
     /// Replace the earlier message with this number; everything after it is taken back
     #[arg(long, value_name = "MESSAGE", value_parser = message_seq)]
     pub(crate) instead_of: Option<MessageSeq>,
+    /// Send the message as a correction by NAME: the model is told that the user did not say it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["instead_of", "note"])]
+    pub(crate) correction_by: Option<String>,
     /// Only leave a note: it starts and stops nothing, and the model sees it when it next runs
     #[arg(long, conflicts_with_all = ["policy", "instead_of", "wait", "detach"])]
     pub(crate) note: bool,

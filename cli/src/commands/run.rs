@@ -8,7 +8,7 @@ use holdover_core::ending::Ending;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::machine::StateKind;
-use holdover_core::message::SignalBody;
+use holdover_core::message::{MessagePolicy, SignalBody};
 use holdover_core::mode::Briefing;
 use holdover_core::store::{Labels, Session, SessionStatus, Wake};
 use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError, agent_label};
@@ -113,7 +113,10 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     let mut deliver = match args.instead_of {
         Some(earlier) => Deliver::instead_of(earlier, message),
         None if args.note => Deliver::message_that(message, Wake::Quiet),
-        None => Deliver::message(message).under(args.policy),
+        None => match &args.correction_by {
+            Some(by) => Deliver::correction(by, message).under(args.policy.or(Some(MessagePolicy::Steer))),
+            None => Deliver::message(message).under(args.policy),
+        },
     };
     deliver = deliver.briefed(briefing_of(&args.briefing)).showing(images);
     if let Some(key) = &args.key {

@@ -122,6 +122,11 @@ pub(crate) fn end_of(item: &StoredItem) -> Option<ChildEnd> {
     said(item).ended.map(|end| *end)
 }
 
+/// Returns true if an item is a correction from outside.
+pub(crate) fn corrects(item: &StoredItem) -> bool {
+    is_message(item) && said(item).correction_by.is_some()
+}
+
 /// Returns the original content of a message, without replacements. Bytes that do not parse as [`Said`] are used as
 /// its text.
 pub fn said(item: &StoredItem) -> Said {

@@ -78,7 +78,7 @@ pub struct UserMessage {
     /// The text of the message.
     pub text: String,
     /// The inbox item of the message. `None` if the message is the goal of a handoff, a correction by a hook, or a
-    /// reminder to return a value.
+    /// reminder to return a value. A correction from outside has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
     /// The changes to the mode and the system prompt that apply from this message on.
@@ -87,8 +87,9 @@ pub struct UserMessage {
     /// The pictures that the model sees with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
-    /// True if the engine wrote the message: a correction by a hook, a reminder to return a value, or a report of
-    /// the end of a background child. Not recorded in old messages.
+    /// True if the engine wrote the message, or a correction that the user did not say: a correction by a hook or from
+    /// outside, a reminder to return a value, or a report of the end of a background child. Not recorded in old
+    /// messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_engine: bool,
 }

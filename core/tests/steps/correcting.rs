@@ -4,7 +4,7 @@
 
 use holdover_core::hook::HookPoint;
 use holdover_core::machine::{DoneReason, Input};
-use holdover_core::message::Message;
+use holdover_core::message::{Message, MessagePolicy, Said};
 
 use crate::bench::Bench;
 use crate::check;
@@ -155,5 +155,55 @@ fn b21_a_run_that_dies_before_the_correction_is_durable_asks_for_it_again_and_it
     run.perform("run_hooks");
     assert_eq!(said(&bench), ["go", CORRECTION]);
     assert_eq!(corrected(&bench), 1);
+    check::at_rest(&bench);
+}
+
+const FROM_OUTSIDE: &str = "[course correction by a monitor, not said by the user] use the other pan";
+
+/// Sends a correction from outside.
+fn corrects(bench: &Bench) {
+    let correction_by = Some("a\n monitor".to_owned());
+    let policy = Some(MessagePolicy::Steer);
+    bench.say_as(Said { correction_by, policy, ..Said::new("use the other pan") });
+}
+
+#[test]
+fn b14_b21_a_correction_from_outside_is_told_before_the_next_model_call_even_if_messages_wait() {
+    for ends in [false, true] {
+        let bench = Bench::with(|agent| agent.on_message = Some(MessagePolicy::Enqueue));
+        bench.say("go");
+        let mut run = bench.run();
+        let asks = if ends { text("done") } else { calls(&["note"]) };
+        bench.say("later");
+        corrects(&bench);
+        run.news();
+        run.model(asks);
+        if !ends {
+            run.returns("c1-0", "noted");
+        }
+        let (seen, call) = run.model_sees();
+        let Some(Message::User(last)) = seen.last() else { panic!("{seen:?}") };
+        assert!(last.text == FROM_OUTSIDE && last.by_engine && last.item.is_some(), "{last:?}");
+        assert_eq!(call.step.0, 2, "the turn goes on, even if the model had ended it");
+        run.model(text("done"));
+        let (seen, _) = run.model_sees();
+        assert!(matches!(seen.last(), Some(Message::User(said)) if said.text == "later"), "{seen:?}");
+        run.model(text("done"));
+        assert_eq!(said(&bench), ["go", FROM_OUTSIDE, "later"]);
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn b21_a_correction_from_outside_wakes_a_session_at_rest_and_is_counted_with_none_of_hooks() {
+    let bench = Bench::with(|agent| agent.limits.corrections_max = 0);
+    bench.say("go");
+    bench.run().model(text("done"));
+    corrects(&bench);
+    let mut run = bench.run();
+    let (seen, _) = run.model_sees();
+    assert!(matches!(seen.last(), Some(Message::User(said)) if said.text == FROM_OUTSIDE), "{seen:?}");
+    run.model(text("done"));
+    assert_eq!((bench.dones().len(), said(&bench)), (2, vec!["go".to_owned(), FROM_OUTSIDE.to_owned()]));
     check::at_rest(&bench);
 }

@@ -79,6 +79,18 @@ impl Deliver {
         Self::of(What::Message { said, wake: Wake::Now })
     }
 
+    /// Creates a correction of the agent's course. `by` names its author, for example a reviewer or a monitor; the name
+    /// is not authenticated. The model receives the text before its next call, marked as a correction that the user did
+    /// not say, and the turn goes on. A session that rests begins a turn with it.
+    ///
+    /// The policy is [`Steer`](MessagePolicy::Steer), unless another one is set. A correction does not decide a call that
+    /// waits for approval, and the agent's limit of corrections applies only to hooks.
+    pub fn correction(by: impl Into<String>, text: impl Into<String>) -> Self {
+        let (correction_by, policy) = (Some(by.into()), Some(MessagePolicy::Steer));
+        let said = Said { correction_by, policy, ..Said::new(text) };
+        Self::of(What::Message { said, wake: Wake::Now })
+    }
+
     /// Sets the policy for the message while a turn runs or is parked. If none is set, the agent's policy applies.
     /// Has no effect on other deliveries, nor on a message that replaces an earlier one.
     #[must_use]

@@ -1,16 +1,20 @@
-//! A hook that corrects the course of a turn.
+//! Corrections of the course of a turn, by a hook and from outside.
 //!
 //! Requirements: B14, B21.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::agent::Limits;
 use holdover_core::hook::{AfterStep, Hook, HookError, HookPoint, StepEnded};
-use holdover_core::message::Message;
+use holdover_core::message::{Message, MessagePolicy};
+use holdover_core::tool::ToolOutput;
+use holdover_runtime_local::{Deliver, RuntimeError};
 
-use crate::bench::{agent, completes, runtime, say, store, transcript};
+use crate::bench::{agent, completes, runtime, say, settle, store, transcript};
 use crate::script::{Say, Script};
+use crate::tools::Fake;
 
 /// A hook that makes the model name its source if an answer does not.
 struct Sources;
@@ -72,5 +76,43 @@ async fn b21_a_hook_that_is_never_content_is_heard_three_times_or_as_often_as_th
         let dropped =
             matches!(messages.last(), Some(Message::Notice(notice)) if notice.text.contains("sources"));
         assert!(dropped, "{messages:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b14_b21_a_correction_from_outside_reaches_a_turn_at_work_and_a_session_at_rest() {
+    let work = Fake::new("work", |_| async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        Ok(ToolOutput::text("worked").into())
+    });
+    let model = Script::new(|request| match crate::script::results(request).len() {
+        0 => Say::Calls(vec![("work", "{}")]),
+        _ => Say::Text("done"),
+    });
+    let built = agent(&model).tool(work.clone()).on_message(MessagePolicy::Reject);
+    let agent = Arc::new(built.build().unwrap());
+    let store = store();
+    let (runtime, outside) = (runtime(&store, &agent), runtime(&store, &agent));
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    while work.calls().is_empty() {
+        settle().await;
+    }
+    let busy = outside.deliver(&key, Deliver::message("no")).await.unwrap_err();
+    assert!(matches!(busy, RuntimeError::Busy { .. }), "{busy}");
+    outside.deliver(&key, Deliver::correction("ann", "use the other pan")).await.unwrap();
+    completes(run).await;
+    outside.deliver(&key, Deliver::correction("ann", "and clean it")).await.unwrap();
+    runtime.wait(&key).await.unwrap();
+    let told: Vec<String> = transcript(&runtime, &key).await.iter().filter_map(said_by_engine).collect();
+    let mark = "[course correction by ann, not said by the user]";
+    assert_eq!(told, [format!("{mark} use the other pan"), format!("{mark} and clean it")]);
+}
+
+/// Returns the text of a message that the user did not say.
+fn said_by_engine(message: &Message) -> Option<String> {
+    match message {
+        Message::User(said) => said.by_engine.then(|| said.text.clone()),
+        _ => None,
     }
 }

@@ -4,6 +4,7 @@ use crate::engine::calls::results::{denied, rejected};
 use crate::engine::context::Context;
 use crate::engine::context::run::Run;
 use crate::engine::mind::Mind;
+use crate::engine::steering::correcting::corrected;
 use crate::machine::{AgentState, CallState};
 use crate::store::{InterruptKind, ItemKind, StoredItem, Wake};
 use crate::words::agent::OnDenial;
@@ -134,7 +135,7 @@ impl InboxHandler<'_> {
         let inbox = &self.cx.mind.inbox.items;
         let said = self
             .steering()
-            .find(|item| !is_note(item) && mailbox::end_of(item).is_none())
+            .find(|item| !is_note(item) && mailbox::end_of(item).is_none() && !mailbox::corrects(item))
             .map(|item| (mailbox::said_in(inbox, item).text, item.at));
         let Some((text, at)) = said else { return false };
         let shown = self.cx.mind.arguments_of(&call.id);
@@ -203,18 +204,15 @@ impl InboxHandler<'_> {
         self.cx.mind.draft.consumed.extend(gone);
         for item in taken {
             self.take_modes_before(item.seq);
-            let Said { text, briefing, images, reply, .. } = mailbox::said_in(&inbox, item);
+            let Said { text, briefing, images, reply, correction_by, .. } = mailbox::said_in(&inbox, item);
             let ended = mailbox::end_of(item);
             if let Some(reply) = reply {
                 self.cx.feed(Input::Owed { reply: Box::new(reply.taken_at(item.at)) });
             }
-            let said = UserMessage {
-                text,
-                item: Some(item.seq),
-                briefing: briefing.clone(),
-                images,
-                by_engine: ended.is_some(),
-            };
+            let by_engine = ended.is_some() || correction_by.is_some();
+            let text = correction_by.map_or(text.clone(), |by| corrected(&by, &text));
+            let said =
+                UserMessage { text, item: Some(item.seq), briefing: briefing.clone(), images, by_engine };
             if let Some(end) = ended {
                 self.cx.children().take_end(end);
             }

@@ -1,9 +1,15 @@
-//! Corrections by hooks: the model receives them before it is asked again, and the turn goes on (requirements B14,
-//! B21). A correction from outside is a steering message instead.
+//! Corrections: the model receives them before it is asked again, and the turn goes on (requirements B14, B21). Those
+//! of hooks are limited in each turn. Those from outside are messages, which steer the turn.
 
 use crate::engine::reply::Correction;
 use crate::engine::steering::SteeringHandler;
 use crate::words::message::{Message, Notice, UserMessage};
+
+/// Returns the text of a correction for the model. It marks the text as a correction.
+pub(crate) fn corrected(by: &str, text: &str) -> String {
+    let by = by.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("[course correction by {by}, not said by the user] {text}")
+}
 
 impl SteeringHandler<'_> {
     /// Returns the corrections that count: all that have a text. If the turn has reached its limit of corrections,
@@ -26,11 +32,10 @@ impl SteeringHandler<'_> {
         Vec::new()
     }
 
-    /// Adds the corrections to the transcript, marked as corrections.
+    /// Adds the corrections of hooks to the transcript, marked as corrections.
     pub(crate) fn correct(&mut self, corrections: &[Correction]) {
         for Correction { by, text } in corrections {
-            let said = format!("[course correction by {by}, not said by the user] {text}");
-            self.cx.append(Message::User(UserMessage::by_engine(said)));
+            self.cx.append(Message::User(UserMessage::by_engine(corrected(by, text))));
         }
     }
 }

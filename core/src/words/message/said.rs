@@ -26,6 +26,9 @@ pub struct Said {
     /// The pictures that the model sees with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
+    /// The author, if the message is a correction of the agent's course. The model is told that the user did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correction_by: Option<String>,
     /// The address to which the outcome of the turn is sent, if the message is a task from a parent or another
     /// program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +47,7 @@ impl Said {
             policy: None,
             edits: None,
             images: Images::none(),
+            correction_by: None,
             reply: None,
             ended: None,
         }
