@@ -1,12 +1,17 @@
 //! Shared helpers for the tests of this crate.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use holdover_core::custom::CustomState;
+use holdover_core::ending::CancelReason;
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
-use holdover_core::tool::{CallHandle, Tool, ToolCall, ToolError, ToolReturn};
+use holdover_core::tool::{
+    CallHandle, CallLink, Progress, StopRequest, Tool, ToolCall, ToolError, ToolReturn,
+};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::{Root, built_in};
 
@@ -65,5 +70,49 @@ impl Fixture {
 
     pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(path)).unwrap()
+    }
+}
+
+/// The run's end of a call. It keeps what the call reports, and asks the call to stop when told.
+#[derive(Clone)]
+pub(crate) struct Run {
+    reports: Arc<Mutex<Vec<Progress>>>,
+    stop: watch::Sender<Option<StopRequest>>,
+}
+
+impl Run {
+    pub(crate) fn new() -> Self {
+        Self { reports: Arc::default(), stop: watch::Sender::new(None) }
+    }
+
+    /// Returns the call as this run sends it.
+    pub(crate) fn sends(&self, call: ToolCall) -> ToolCall {
+        ToolCall { handle: CallHandle::new(self.clone()), ..call }
+    }
+
+    /// Asks the call to stop within `grace`.
+    pub(crate) fn stop(&self, grace: Duration) {
+        self.stop.send_replace(Some(StopRequest { reason: CancelReason::UserCancelled, grace }));
+    }
+
+    /// Returns the texts that were reported, as lines.
+    pub(crate) fn reported(&self) -> Vec<String> {
+        let reports = self.reports.lock().unwrap();
+        reports.iter().flat_map(|report| report.message.lines().map(str::to_owned)).collect()
+    }
+}
+
+impl CallLink for Run {
+    fn report(&self, progress: Progress) {
+        self.reports.lock().unwrap().push(progress);
+    }
+
+    fn stop_request(&self) -> Option<StopRequest> {
+        *self.stop.borrow()
+    }
+
+    fn stopped(&self) -> BoxFuture<'static, StopRequest> {
+        let mut stop = self.stop.subscribe();
+        Box::pin(async move { stop.wait_for(Option::is_some).await.unwrap().unwrap() })
     }
 }

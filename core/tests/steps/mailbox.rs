@@ -5,7 +5,7 @@
 use holdover_core::ids::{InboxSeq, KindName};
 use holdover_core::machine::DoneReason;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::{Message, MessagePolicy, ResultStatus, WhileAsking};
+use holdover_core::message::{Message, MessagePolicy, ResultStatus, Said, WhileAsking};
 use holdover_core::payload::Payload;
 use holdover_core::store::{InterruptKind, ItemKind, MessageRange, SessionStatus, StateStore, Wake};
 use holdover_core::tool::ToolError;
@@ -255,6 +255,10 @@ fn u07_a_message_during_an_approval_is_its_denial_if_the_agent_says_so() {
     bench.say_under(MessagePolicy::Enqueue, "and then the next");
     assert!(bench.run().is_over());
     assert_eq!(bench.status(), SessionStatus::Suspended, "what waits for the end denies nothing");
+    let correction = Said { correction_by: Some("ann".into()), ..Said::new("mind the time") };
+    bench.say_as(Said { policy: Some(MessagePolicy::Steer), ..correction });
+    assert!(bench.run().is_over());
+    assert_eq!(bench.status(), SessionStatus::Suspended, "a correction decides nothing");
     bench.say("use the other file");
     let mut run = bench.run();
     assert_eq!(bench.statuses(), [ResultStatus::Error; 2], "as a denial that says why");
@@ -262,7 +266,8 @@ fn u07_a_message_during_an_approval_is_its_denial_if_the_agent_says_so() {
     assert!(bench.pending().is_empty());
     run.model(text("the other one"));
     bench.run().model(text("done"));
-    assert_eq!(turns(&bench), [vec!["edit", "use the other file"], vec!["and then the next"]]);
+    let corrected = "[course correction by ann, not said by the user] mind the time";
+    assert_eq!(turns(&bench), [vec!["edit", corrected, "use the other file"], vec!["and then the next"]]);
     check::at_rest(&bench);
 }
 

@@ -112,12 +112,13 @@ pub(crate) fn folder_in(root: &Root, text: &str) -> Result<PathBuf, ToolError> {
 mod tests {
     use std::path::Path;
     use std::thread::JoinHandle;
+    use std::time::Duration;
 
     use serde_json::{Value, json};
 
     use crate::ToolSet;
-    use crate::testing::{Fixture, call};
-    use holdover_core::tool::ToolOutput;
+    use crate::testing::{Fixture, Run, call};
+    use holdover_core::tool::{ToolError, ToolOutput};
 
     #[tokio::test]
     async fn a_command_tells_its_exit_code_and_what_it_printed() {
@@ -235,6 +236,49 @@ mod tests {
             started = has_started => started.unwrap(),
         }
         check_killed(reader, fixture.folder.path());
+    }
+
+    #[tokio::test]
+    async fn a50_lines_are_reported_as_they_are_printed() {
+        let fixture = Fixture::new(&[]);
+        let run = Run::new();
+        let line = "echo one; until [ -e seen ]; do sleep 0.01; done; echo two >&2; printf three";
+        let (tool, asked) = (fixture.tool("run_command"), run.sends(call(json!({ "command": line }))));
+        let (end, ()) = tokio::join!(tool.call(asked), async {
+            while run.reported() != ["one"] {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            std::fs::write(fixture.folder.path().join("seen"), "").unwrap();
+        });
+        let whole = "exit code 0\nstdout:\none\nthree\nstderr:\ntwo";
+        assert_eq!(end, Ok(ToolOutput::text(whole).into()));
+        assert_eq!(run.reported(), ["one", "two"], "a line that has not ended is not reported");
+    }
+
+    #[tokio::test]
+    async fn b33_a_command_is_asked_to_end_and_tells_what_it_printed() {
+        let fixture = Fixture::new(&[]);
+        // The first ends when it is asked to; the second does not, and is killed after half of the grace.
+        for (heeds, line) in [
+            (true, "trap 'echo ended; exit 0' TERM; echo begun; while :; do sleep 0.01; done"),
+            (false, "trap '' TERM; echo begun; while :; do sleep 0.01; done"),
+        ] {
+            let run = Run::new();
+            let (tool, asked) = (fixture.tool("run_command"), run.sends(call(json!({ "command": line }))));
+            let grace = Duration::from_millis(if heeds { 60_000 } else { 400 });
+            let (end, asked_at) = tokio::join!(tool.call(asked), async {
+                while run.reported() != ["begun"] {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                run.stop(grace);
+                std::time::Instant::now()
+            });
+            let said = if heeds { "begun\nended" } else { "begun" };
+            let why = "stopped (user:cancelled); it may have done part of its work";
+            assert_eq!(end, Err(ToolError::Failed(format!("{why}\nstdout:\n{said}"))));
+            let took = asked_at.elapsed();
+            assert!(if heeds { took < grace / 2 } else { took >= grace / 2 }, "{took:?}");
+        }
     }
 
     #[tokio::test]
