@@ -1,6 +1,6 @@
 //! A model hands its session over to another agent.
 //!
-//! Requirements: H26.
+//! Requirements: A06, H26.
 
 use std::sync::Arc;
 use std::time::Duration;
