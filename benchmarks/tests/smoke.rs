@@ -4,7 +4,13 @@
 
 use std::process::Command;
 
-use holdover_launcher::Launcher;
+use holdover_launcher::{Launcher, Redis};
+
+/// Returns the number of keys on a server.
+fn keys_on(server: &Redis) -> u64 {
+    let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+    redis::cmd("DBSIZE").query(&mut connection).unwrap()
+}
 
 #[test]
 fn all_of_it_runs_and_is_reported() {
@@ -39,7 +45,7 @@ fn all_of_it_runs_and_is_reported() {
 fn every_store_is_measured_beside_its_server() {
     let servers = Launcher::new().unwrap();
     let (postgres, redis) = (servers.postgres(&[]).unwrap(), servers.redis(&[]).unwrap());
-    let cluster = servers.redis_cluster().unwrap();
+    let mut cluster = servers.redis_cluster().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_holdover-benchmarks"))
         .args(["stores", "--sessions", "2", "--repetitions", "1"])
         .args(["--postgres", &postgres.url(), "--redis", &redis.url(), "--redis-cluster", &cluster.url()])
@@ -57,6 +63,8 @@ fn every_store_is_measured_beside_its_server() {
         assert!(report.contains(setting), "{setting}: {report}");
     }
     assert!(report.contains("--postgres URL") && !report.contains("127.0.0.1"), "{report}");
+    assert_eq!(keys_on(&redis), 0, "nothing stays on the server");
+    assert_eq!(cluster.nodes().iter().map(keys_on).sum::<u64>(), 0, "nothing stays in the cluster");
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 /// The length, in bytes, above which only the differences are shown.
-const WHOLE_CHARS_MAX: usize = 240;
+const WHOLE_BYTES_MAX: usize = 240;
 
 /// Shows the expected and the found value: whole if both are short, else only the fields that differ.
 pub(crate) fn compared(expected: &str, found: &str) -> String {
-    if expected.len().max(found.len()) <= WHOLE_CHARS_MAX {
+    if expected.len().max(found.len()) <= WHOLE_BYTES_MAX {
         return format!("    expected {expected}\n    found    {found}");
     }
     format!("    expected (-) and found (+) differ in\n{}", differences(expected, found))
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn long_values_are_shown_by_what_differs() {
         let value = |version: u8, rows: &str| {
-            let long = "x".repeat(WHOLE_CHARS_MAX);
+            let long = "x".repeat(WHOLE_BYTES_MAX);
             format!("Session {{ key: {long}, version: Version({version}), status: Idle, rows: [{rows}] }}")
         };
         let expected = "    expected (-) and found (+) differ in\n      - version: Version(3)\n      \

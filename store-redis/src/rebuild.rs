@@ -22,14 +22,14 @@ const STEP: usize = 1000;
 /// The number of sessions that are indexed at once.
 const AT_ONCE: usize = 64;
 
-/// The most attempts to index a session that others write in between. After these, the session is left out, and the
+/// The most attempts to index a session that others write in between. After these, the session is skipped, and the
 /// indexes do not count as complete.
 const TRIES_MAX: usize = 10;
 
 /// The result of a rebuild.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// The number of sessions in the store, including unreadable ones.
+    /// The number of sessions in the store, including unreadable and skipped ones.
     pub sessions: u64,
     /// The number of entries that were missing and were added.
     pub added: u64,
@@ -39,6 +39,9 @@ pub struct Rebuilt {
     /// the field `life` of a session cannot be read, a deletion removes only its row and its entries, because its
     /// messages, payloads and items cannot be identified.
     pub unreadable: u64,
+    /// The number of sessions that were skipped, because others wrote them at every attempt to index them. Another
+    /// rebuild may index them.
+    pub skipped: u64,
 }
 
 impl RedisStore {
@@ -48,9 +51,9 @@ impl RedisStore {
     /// its keys, so the time grows with their number.
     ///
     /// In a store that an earlier version made, sessions are found by their labels in a walk over all sessions of
-    /// their tenant. After a rebuild that could read everything ([`unreadable`](Rebuilt::unreadable) is 0), newly
-    /// opened handles find them along an index. If others wrote a session at every attempt to index it, repeat the
-    /// rebuild.
+    /// their tenant. After a rebuild that indexed everything ([`unreadable`](Rebuilt::unreadable) and
+    /// [`skipped`](Rebuilt::skipped) are 0), newly opened handles find them along an index. If sessions were skipped,
+    /// repeat the rebuild.
     ///
     /// # Errors
     /// Errors have the operation `rebuild_indexes`. After an interruption, call it again from the start.
@@ -66,25 +69,25 @@ struct Done {
     is_session: bool,
     added: u64,
     torn: bool,
-    /// True if the session is left out, because others wrote it at each attempt.
-    is_left: bool,
+    /// True if the session is skipped, because others wrote it at every attempt.
+    is_skipped: bool,
 }
 
 impl Shared {
     async fn rebuild(&self) -> Result<Rebuilt, Fault> {
-        let (mut rebuilt, mut missed) = (Rebuilt::default(), 0);
+        let mut rebuilt = Rebuilt::default();
         for partition in self.keys.partitions() {
-            missed += self.rebuild_partition(partition, &mut rebuilt).await?;
+            self.rebuild_partition(partition, &mut rebuilt).await?;
         }
-        if missed == 0 {
+        // Sessions of both kinds may still be missing from an index.
+        if rebuilt.unreadable == 0 && rebuilt.skipped == 0 {
             self.indexed().await?;
         }
         Ok(rebuilt)
     }
 
-    /// Rebuilds one partition. Returns how many sessions may still be missing from an index.
-    async fn rebuild_partition(&self, partition: u16, rebuilt: &mut Rebuilt) -> Result<u64, Fault> {
-        let mut missed = 0;
+    /// Rebuilds one partition.
+    async fn rebuild_partition(&self, partition: u16, rebuilt: &mut Rebuilt) -> Result<(), Fault> {
         let tag = self.keys.tag(partition);
         let mut cursor = "0".to_owned();
         loop {
@@ -108,12 +111,12 @@ impl Shared {
                     let done = done?;
                     rebuilt.added += done.added;
                     rebuilt.unreadable += u64::from(done.torn);
-                    missed += u64::from(done.torn || done.is_left);
+                    rebuilt.skipped += u64::from(done.is_skipped);
                     rebuilt.sessions += u64::from(done.is_session);
                 }
             }
             if cursor == "0" {
-                return Ok(missed);
+                return Ok(());
             }
         }
     }
@@ -143,10 +146,10 @@ impl Shared {
             }
             let all = all && (there.labels.is_some() || !is_session);
             if let (_, Outcome::Applied(added)) = self.run_plan(key, &plan).await? {
-                return Ok(Done { is_session, added, torn: !all, is_left: false });
+                return Ok(Done { is_session, added, torn: !all, is_skipped: false });
             }
         }
-        Ok(Done { is_session: true, is_left: true, ..Done::default() })
+        Ok(Done { is_session: true, is_skipped: true, ..Done::default() })
     }
 
     /// Removes entries from one index if no row stands behind them. An entry stays if its row cannot be read,

@@ -122,8 +122,7 @@ impl Backend {
         self.bare.exchanges().await
     }
 
-    /// Removes everything that was created, but for Redis only the bare inserts: the keys of the store stay in their
-    /// namespace. Returns the sizes of the files once everything is written back.
+    /// Removes everything that was created. Returns the sizes of the files once everything is written back.
     pub(crate) async fn close(self) -> Result<Files, Failed> {
         match self.opened {
             Opened::Sqlite { store, folder } => {

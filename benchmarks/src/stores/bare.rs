@@ -13,6 +13,16 @@ use sqlx::{AssertSqlSafe, Executor};
 use crate::Failed;
 use crate::raw::Grouped;
 
+/// The script that makes one step of a walk over all keys of a server, removes those that match, and returns the next
+/// cursor.
+const REMOVE_STEP: &str = "
+local step = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+for _, key in ipairs(step[2]) do redis.call('UNLINK', key) end
+return step[1]";
+
+/// The number of keys that one step looks at.
+const STEP: usize = 1_000;
+
 /// Bare access to a backend. Each insert is acknowledged as a commit of the store is.
 pub(crate) enum Bare {
     /// One writer, with a transaction for all waiting inserts.
@@ -122,8 +132,8 @@ impl Bare {
         Ok(())
     }
 
-    /// Removes everything that was inserted, and for Postgres the whole schema. Does nothing for SQLite, whose folder
-    /// is removed.
+    /// Removes everything that was inserted, and the store beside it: for Postgres the whole schema, for Redis all keys
+    /// of the namespace. Does nothing for SQLite, whose folder is removed.
     pub(super) async fn remove(&self) -> Result<(), Failed> {
         match self {
             Self::Sqlite(_) => {}
@@ -131,7 +141,10 @@ impl Bare {
                 pool.execute(AssertSqlSafe(format!("DROP SCHEMA {schema} CASCADE"))).await?;
                 pool.close().await;
             }
-            Self::Redis { .. } => self.clear().await?,
+            Self::Redis { connection, keys } => {
+                self.clear().await?;
+                connection.remove_store(&keys.namespace).await?;
+            }
         }
         Ok(())
     }
@@ -144,6 +157,28 @@ impl Wire {
             Self::Cluster(mut connection) => connection.req_packed_command(command).await?,
         };
         Ok(answer.extract_error()?)
+    }
+
+    /// Removes all keys of the store in this namespace: one partition after the other, because the keys of a script
+    /// must lie in one slot of a cluster.
+    async fn remove_store(&self, namespace: &str) -> Result<(), Failed> {
+        let fixed = format!("{{{namespace}}}");
+        let partitions = self.ask(redis::cmd("HGET").arg(format!("{fixed}:meta")).arg("partitions")).await?;
+        let partitions = redis::from_redis_value::<u16>(partitions)?;
+        let tags = (0..partitions).map(|partition| format!("{{{namespace}:{partition}}}"));
+        for tag in tags.chain([fixed]) {
+            let (routed_by, keys) = (format!("{tag}:meta"), format!("{tag}:*"));
+            let mut cursor = "0".to_owned();
+            loop {
+                let mut step = redis::cmd("EVAL");
+                step.arg(REMOVE_STEP).arg(1).arg(&routed_by).arg(&cursor).arg(&keys).arg(STEP);
+                cursor = redis::from_redis_value(self.ask(&step).await?)?;
+                if cursor == "0" {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns a number from the server's `INFO`.

@@ -147,7 +147,7 @@ pub(crate) struct Show {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A child is a session that answers a call of another session: the call of a sub-agent. The usage of a session includes that of the children whose outcomes it has. The last line adds the children that it still waits for. With --json, each session is one line, and the last line is {\"usage\": ...}.
+A child is a session that works on a task of another session: it answers a call of a sub-agent, or works in the background. The usage of a session includes that of the children whose outcomes it has. The last line adds the children that it still waits for, and its running background children. With --json, each session is one line, and the last line is {\"usage\": ...}.
 
 Examples:
   holdover sessions tree notes
@@ -175,7 +175,7 @@ Examples:
   holdover sessions pending
   holdover sessions pending notes --json")]
 pub(crate) struct Pending {
-    /// Only calls of this session and of the children that it waits for [default: all sessions]
+    /// Only calls of this session, of its children that have not ended, and of their children [default: all sessions]
     pub(crate) session: Option<SessionId>,
 }
 
@@ -258,7 +258,7 @@ pub(crate) struct Events {
     /// Print new events as they come, until Ctrl-C
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Also print model output while it is generated; it is provisional until its message comes
+    /// Also print model output, running calls and their progress as they come; all of this is provisional
     #[arg(long)]
     pub(crate) deltas: bool,
     /// Also print the events of its children, and of their children

@@ -106,7 +106,7 @@ pub(crate) enum Command {
     /// Stop a session for ever
     #[command(after_help = help::ABORT)]
     Abort(Stop),
-    /// List, show, fork, hand over and delete sessions
+    /// Look at sessions, and begin, change or delete them
     #[command(subcommand)]
     Sessions(Sessions),
     /// Print the events of a session, each with the cursor to continue after it

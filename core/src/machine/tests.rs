@@ -15,6 +15,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{CallId, Incarnation, MessageSeq, PendingId, SessionKey, StepNumber};
 use crate::words::model::StopReason;
+use crate::words::phrases;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 mod background;
@@ -487,6 +488,13 @@ fn the_whole_matrix_of_a_call() {
         }
     }
     insta::assert_snapshot!("call_matrix", text);
+}
+
+#[test]
+fn people_read_no_wire_name_of_a_call_state() {
+    for phrase in CallState::NAMES.map(phrases::call) {
+        assert!(!phrase.contains('_') && !phrase.contains("client"), "{phrase}");
+    }
 }
 
 #[test]

@@ -96,6 +96,7 @@ pub fn call(state: &str) -> &str {
         "blocked_on_user" => "waiting for approval",
         "blocked_on_client" => "waiting for an answer",
         "blocked_on_child" => "waiting for other sessions",
+        "awaiting_ends" => "waiting for background children",
         "waiting" => "waiting for its time",
         "cleaning_up" => "cleaning up",
         "rejected_by_user" => "denied",

@@ -202,6 +202,28 @@ fn b40_a_back_off_is_shown_and_is_cut_short_or_called_off() {
     }
 }
 
+#[test]
+fn b40_the_attempt_that_a_back_off_names_is_the_next_one_also_while_a_circuit_holds_the_model() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    let mut refusal = error(ModelErrorKind::CircuitOpen);
+    refusal.retry_after = Some(secs(10));
+    refusal.held_for = Some(secs(15));
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        run.model_fails(refusal.clone());
+        bench.clock.pass(secs(10));
+        run = bench.run();
+        made.push(asked(&run).1);
+    }
+    assert_eq!(made, [1, 1, 2], "looks within one hold are one attempt");
+    let named = |event| match event {
+        Event::BackingOff { attempt, .. } => Some(attempt),
+        _ => None,
+    };
+    assert_eq!(check::events(&bench).into_iter().filter_map(named).collect::<Vec<_>>(), made);
+}
+
 fn with_a_needy_tool() -> Bench {
     Bench::with(|agent| {
         let note = agent.tools.iter_mut().find(|tool| tool.name.as_str() == "note").unwrap();

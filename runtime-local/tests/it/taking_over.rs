@@ -1,22 +1,24 @@
 //! A model hands its session over to another agent.
 //!
-//! Requirements: H26.
+//! Requirements: A06, H26.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt;
 use holdover_core::ending::{DoneReason, HandedTo};
 use holdover_core::engine::RunOutcome;
+use holdover_core::event::Event;
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::ModelRequest;
 use holdover_core::store::{
-    Answer, Labels, Layer, Layered, OutcomeKind, PendingKind, Request, SessionStatus, StateStore, StoreError,
-    StoreErrorKind,
+    Answer, EventCursor, Labels, Layer, Layered, OutcomeKind, PendingKind, Request, SessionStatus,
+    StateStore, StoreError, StoreErrorKind,
 };
 use holdover_core::tool::ToolOutput;
-use holdover_runtime_local::{Agent, Runtime, SubAgent, WorkerOptions};
+use holdover_runtime_local::{Agent, Follow, Runtime, SubAgent, WorkerOptions};
 
 use crate::bench::{agent, asking_for, finish, runtime, say, store, tool_results, transcript, worker};
 use crate::script::{Say, Script, results};
@@ -255,4 +257,20 @@ async fn h26_a_session_that_cannot_be_handed_over_fails_and_its_parent_is_told_s
         told[0].content.contains("handoff.refused") && told[0].content.contains("no forks today"),
         "{told:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a06_a_handoff_that_fails_is_reported_by_an_error_event_before_the_turn_ends() {
+    let (_, agent) = handing(vec![("heir", r#"{"goal":"end it"}"#)]);
+    let runtime = runtime(&Layered::new(store(), NoForks), &agent);
+    let (source, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Failed);
+    let events: Vec<_> = runtime.events(&source, EventCursor::START, Follow::Available).collect().await;
+    let told = events.into_iter().filter_map(|entry| match entry.unwrap().event {
+        Event::Error { error } => Some(error.code),
+        Event::AgentEnd { .. } => Some("agent_end".to_owned()),
+        Event::Done { .. } => Some("done".to_owned()),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["handoff.refused", "agent_end", "done"]);
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::context::Context;
 use crate::engine::mind::Mind;
-use crate::machine::Machine;
+use crate::machine::{AgentState, Machine};
 use crate::words::ending::Ending;
 use crate::words::event::Event;
 
@@ -34,10 +34,10 @@ impl Mind {
     pub(crate) fn told_of_move(&self, before: &Machine) -> Vec<Event> {
         let after = &self.machine.state;
         let (was, is) = (before.state.open_step(), after.open_step());
-        // An error is reported when a move of an open turn fixes the outcome. A handoff that fails afterwards is
-        // reported only by the end of the turn.
-        let fixed = after.ending().filter(|_| before.turn.open && before.state.ending().is_none());
-        let error = fixed.and_then(|ending| ending.error.clone());
+        // An error is reported once, by the move that makes the open turn fail. This is usually the move that fixes
+        // the outcome, but a handoff can also fail after that.
+        let error_in = |state: &AgentState| state.ending().and_then(|ending| ending.error.clone());
+        let error = error_in(after).filter(|_| before.turn.open && error_in(&before.state).is_none());
         let changed = was != is;
         let ended = was.filter(|_| changed).map(|step| Event::StepEnded { step });
         let begun = is.filter(|_| changed).map(|step| Event::StepStarted { step });

@@ -139,7 +139,8 @@ impl ModelHandler<'_> {
         let gives_way = error.kind == ModelErrorKind::CircuitOpen && next.is_some();
         if let Some(until) = self.wait_after(error, attempt).filter(|_| !gives_way) {
             let held_until = error.held_for.map(|held| self.cx.run.now.after(held));
-            self.cx.mind.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.into() });
+            let attempt = attempt.saturating_add(u32::from(!self.looks_again(error)));
+            self.cx.mind.emit(Event::BackingOff { until, attempt, error: error.into() });
             return After { retry_at: Some(until), held_until, next: false };
         }
         let falls_back = next.is_some();
@@ -150,11 +151,15 @@ impl ModelHandler<'_> {
     }
 
     fn wait_after(&self, error: &ModelError, attempt: u32) -> Option<Timestamp> {
-        // Within one hold of a circuit, all looks belong to the same attempt.
-        let looks_again = error.held_for.is_some() && self.cx.mind.machine.turn.is_held(self.cx.run.now);
-        let tried = attempt.saturating_sub(u32::from(looks_again));
+        let tried = attempt.saturating_sub(u32::from(self.looks_again(error)));
         let wait = self.cx.run.agent.as_ref()?.retries.after_model(error, tried)?;
         Some(self.cx.run.now.after(wait))
+    }
+
+    /// Returns true if this failure belongs to the same attempt as the previous one: all looks within one hold of a
+    /// circuit do.
+    fn looks_again(&self, error: &ModelError) -> bool {
+        error.held_for.is_some() && self.cx.mind.machine.turn.is_held(self.cx.run.now)
     }
 
     /// Returns the model that is asked if the present one fails for good (C53). Returns `None` if there is none, or
