@@ -1,15 +1,18 @@
 //! A short description of a session, and a stream of its changes.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use holdover_core::event::Event;
 use holdover_core::ids::SessionKey;
+use holdover_core::machine::history::Fold;
 use holdover_core::machine::{Glance, Machine};
-use holdover_core::store::{Session, SessionStatus, Watch};
+use holdover_core::store::{EventCursor, Session, SessionStatus, Watch};
 use tokio::time::sleep;
 
-use super::{Runtime, is_due, machine_of};
+use super::{Follow, Runtime, is_due, machine_of};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
@@ -33,10 +36,21 @@ impl Runtime {
         glance_of(&self.existing(key).await?)
     }
 
-    /// Streams the glance of the session: now, and after each change. Two glances in a row always differ. A change
-    /// that is over before the next look is left out. Ends when the session rests, or after the first error.
+    /// Streams the glance of the session: now, and after each transition of its machine that changes it, in the order of
+    /// the event log. No change is left out, also if several come between two reads of the store. Two glances in a row
+    /// always differ. Ends when the session rests, or after the first error.
+    ///
+    /// The state, the counts and the errors of each glance are those after its transition. The status and the possible
+    /// actions of a person in a glance that newer ones follow at once are derived from the events of the log.
     pub fn glances(&self, key: &SessionKey) -> BoxStream<'static, Result<Glance, RuntimeError>> {
-        let watched = Watched { runtime: self.clone(), key: key.clone(), shown: None, over: false };
+        let watched = Watched {
+            runtime: self.clone(),
+            key: key.clone(),
+            known: None,
+            ready: VecDeque::new(),
+            shown: None,
+            over: false,
+        };
         stream::unfold(watched, |mut watched| async move {
             let next = watched.next().await.transpose()?;
             watched.over |= next.is_err();
@@ -50,15 +64,24 @@ impl Runtime {
 ///
 /// Errors: those of [`machine_of`].
 pub fn glance_of(session: &Session) -> Result<Glance, RuntimeError> {
-    let machine: Machine = machine_of(session)?.unwrap_or_default();
+    Ok(glance_with(session, &machine_of(session)?.unwrap_or_default()))
+}
+
+/// Returns the glance of a session whose machine is `machine`.
+fn glance_with(session: &Session, machine: &Machine) -> Glance {
     let limits = Definition::read(&session.definition).ok().map(|definition| definition.spec.limits);
     let granted = machine.turn.granted;
-    Ok(Glance::of(session, &machine, limits.map(|limits| limits.max_steps.saturating_add(granted))))
+    Glance::of(session, machine, limits.map(|limits| limits.max_steps.saturating_add(granted)))
 }
 
 struct Watched {
     runtime: Runtime,
     key: SessionKey,
+    /// The session as it was read last.
+    known: Option<Session>,
+    /// The glances that were not returned yet.
+    ready: VecDeque<Glance>,
+    /// The newest glance, returned or ready.
     shown: Option<Glance>,
     over: bool,
 }
@@ -66,22 +89,75 @@ struct Watched {
 impl Watched {
     async fn next(&mut self) -> Result<Option<Glance>, RuntimeError> {
         let mut gap = Backoff::new(GAP, GAP_MAX);
-        while !self.over {
+        loop {
+            if let Some(glance) = self.ready.pop_front() {
+                return Ok(Some(glance));
+            }
+            if self.over {
+                return Ok(None);
+            }
             let store = self.runtime.store().clone();
             // Listens before it looks, so that no change in between is missed.
             let mut hint = Hint::listen(&store, Watch::Session(self.key.clone()), POLL).await;
             let session = self.runtime.existing(&self.key).await?;
-            let glance = glance_of(&session)?;
             let due = is_due(&session, self.runtime.now());
-            self.over = session.status.at_rest() && session.status != SessionStatus::Active && !due;
-            if self.shown.as_ref() != Some(&glance) {
-                self.shown = Some(glance.clone());
-                return Ok(Some(glance));
+            let over = session.status.at_rest() && session.status != SessionStatus::Active && !due;
+            if let Some(known) = self.known.take() {
+                self.show_moves(known, &session).await?;
             }
-            if !self.over && hint.heard().await {
+            self.show(glance_of(&session)?);
+            self.known = Some(session);
+            self.over = over;
+            if self.ready.is_empty() && !self.over && hint.heard().await {
                 sleep(gap.take()).await;
             }
         }
-        Ok(None)
+    }
+
+    /// Adds the glances of the moves that the machine has made since `known`, up to those of `session`.
+    async fn show_moves(&mut self, known: Session, session: &Session) -> Result<(), RuntimeError> {
+        let is_same = known.incarnation == session.incarnation && known.last_event < session.last_event;
+        if !is_same {
+            return Ok(());
+        }
+        let cursor = EventCursor::after(known.incarnation, known.last_event);
+        let mut events = self.runtime.events(&self.key, cursor, Follow::Available);
+        let mut fold = Fold::of(machine_of(&known)?.unwrap_or_default());
+        let mut then = known;
+        while let Some(entry) = events.try_next().await?.filter(|entry| entry.seq <= session.last_event) {
+            let Event::History { rows } = &entry.event else {
+                note(&mut then, &entry.event);
+                continue;
+            };
+            for row in rows {
+                if let Err(error) = fold.take(row) {
+                    // The stored state is shown next, whatever the rows say.
+                    tracing::warn!(session = %self.key, %error, "moves of a session are not shown");
+                    return Ok(());
+                }
+                self.show(glance_with(&then, fold.machine()));
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, glance: Glance) {
+        if self.shown.as_ref() != Some(&glance) {
+            self.shown = Some(glance.clone());
+            self.ready.push_back(glance);
+        }
+    }
+}
+
+/// Changes what an event says about a session in its record.
+fn note(session: &mut Session, event: &Event) {
+    if let Event::RunStarted { .. } = event {
+        session.status = SessionStatus::Active;
+    } else if let Event::Suspended { .. } = event {
+        session.status = SessionStatus::Suspended;
+    } else if let Event::Done { ending, .. } = event {
+        session.status = ending.status();
+    } else if let Event::Message { seq, .. } = event {
+        session.last_message = *seq;
     }
 }

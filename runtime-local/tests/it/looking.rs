@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use holdover_core::engine::RunKind;
+use holdover_core::event::Event;
 use holdover_core::machine::glance::{Classic, Ended};
 use holdover_core::machine::{DoneReason, Glance, StateKind};
 use holdover_core::message::ClientAnswer;
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::store::{OutcomeKind, SessionStatus, Wake};
-use holdover_runtime_local::{Approval, Deliver, Runtime, RuntimeError, WorkerOptions, machine_of};
+use holdover_core::store::{EventCursor, OutcomeKind, SessionStatus, Wake};
+use holdover_runtime_local::{Approval, Deliver, Follow, Runtime, RuntimeError, WorkerOptions, machine_of};
 use tracing::field::{Field, Visit};
 
 use crate::bench::{
@@ -63,6 +64,59 @@ async fn a13_c58_who_looks_on_from_elsewhere_is_shown_the_machine_whenever_it_ch
         (SessionStatus::Idle, StateKind::Done, Some(Ended::Stopped))
     );
     assert_eq!(runs.resumes(&key).await.unwrap(), 1);
+}
+
+/// Requirements: C58, D02.
+#[tokio::test(start_paused = true)]
+async fn c58_d02_a_watcher_that_looks_rarely_is_shown_every_change_in_the_order_of_the_log() {
+    let model = Script::calling(vec![("pay", "{}"), ("look", "{}")]);
+    let built = agent(&model).tool(Fake::echo("pay")).tool(Fake::echo("look")).gate(asking_for("pay"));
+    let agent = Arc::new(built.build().unwrap());
+    let store = store();
+    let (runs, looks) = (runtime(&store, &agent), agentless(&store));
+    let run = runs.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    run.outcome().await.unwrap();
+    let mut glances = looks.glances(&key);
+    let first = glances.next().await.unwrap().unwrap();
+    assert_eq!(first.state, StateKind::Confirming);
+    let seen_until = looks.session(&key).await.unwrap().unwrap().last_event;
+    // The watcher sleeps while the turn ends and another one begins and ends.
+    let asked = only_pending(&runs, &key).await;
+    runs.approve(&key, &asked, Approval::default()).await.unwrap();
+    completes(runs.resume(&key).await.unwrap()).await;
+    completes(runs.execute(say(&agent, "more").in_session(key.id.clone())).await.unwrap()).await;
+    let mut seen = vec![first];
+    while let Some(glance) = glances.next().await {
+        seen.push(glance.unwrap());
+    }
+    assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "{seen:#?}");
+
+    let mut events = looks.events(&key, EventCursor::START, Follow::Available);
+    let mut moves = Vec::new();
+    while let Some(entry) = events.next().await {
+        let entry = entry.unwrap();
+        if let Event::History { rows } = entry.event
+            && entry.seq > seen_until
+        {
+            moves.extend(rows.into_iter().map(|row| row.from));
+        }
+    }
+    moves.push(StateKind::Done);
+    moves.dedup();
+    let mut states: Vec<StateKind> = seen.iter().map(|glance| glance.state).collect();
+    states.dedup();
+    assert!(states.len() > 8, "{states:?}");
+    assert_eq!(states, moves, "no state between the first look and the end is left out");
+    let turns: Vec<u32> = seen.iter().map(|glance| glance.turn.0).collect();
+    assert!(turns.is_sorted() && turns.last() == Some(&2), "{turns:?}");
+    let ends = seen.iter().filter(|glance| glance.ended.is_some()).map(|glance| glance.turn.0);
+    assert!(ends.collect::<Vec<_>>().contains(&1), "the end of the first turn is shown: {seen:#?}");
+    let mut classic: Vec<Classic> = seen.iter().map(|glance| glance.classic).collect();
+    classic.dedup();
+    use Classic::{Acting, Idle, Observing, Responding, Thinking};
+    assert!(classic.windows(3).any(|three| three == [Acting, Observing, Thinking]), "{classic:?}");
+    assert!(classic.windows(3).any(|three| three == [Thinking, Responding, Idle]), "{classic:?}");
 }
 
 #[tokio::test(start_paused = true)]
