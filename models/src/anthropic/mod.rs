@@ -91,6 +91,6 @@ impl Model for Anthropic {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let body = request::to_body(&self.model, &request)?;
         let frames = self.http.post(body).await.map_err(|error| self.redaction.apply(error))?;
-        Ok(wire::read::<Blocks>(frames, self.redaction.clone()))
+        Ok(wire::read(frames, Blocks::default(), self.redaction.clone()))
     }
 }

@@ -209,8 +209,13 @@ fn wire_ids(said: &AssistantMessage, calls_before: &mut usize) -> Vec<String> {
         .collect()
 }
 
-/// Returns the blocks of a message, in order. Reasoning is included only if it is signed and `this_turn` is true. It is
-/// unchanged, because the service checks its signature.
+/// Returns true if this adapter wrote the signature. Those of the service are base64, without a colon.
+fn is_own(signature: &str) -> bool {
+    signature.starts_with(REDACTED) || !signature.contains(':')
+}
+
+/// Returns the blocks of a message, in order. Reasoning is included only if the service signed it and `this_turn` is true. It
+/// is unchanged, because the service checks its signature.
 fn assistant_blocks<'a>(
     said: &'a AssistantMessage,
     ids: &[String],
@@ -222,7 +227,7 @@ fn assistant_blocks<'a>(
         match part {
             AssistantPart::Text { text } if text.trim().is_empty() => {}
             AssistantPart::Text { text: said } => blocks.push(text(said)),
-            AssistantPart::Reasoning { text, signature: Some(signature) } if this_turn => {
+            AssistantPart::Reasoning { text, signature: Some(signature) } if this_turn && is_own(signature) => {
                 blocks.push(match signature.strip_prefix(REDACTED) {
                     Some(data) => Block::RedactedThinking { data },
                     None => Block::Thinking { thinking: text, signature },

@@ -6,11 +6,15 @@ use holdover_core::model::{
 
 use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Delta, UsageReport};
+use super::signature::Signature;
 use crate::wire::{Answer, Heard, Taken, Tokens, in_stream, incomplete, malformed};
 
 /// The answer so far.
 #[derive(Default)]
 pub(super) struct Chunks {
+    /// The model that writes the answer.
+    model: String,
+    signature: Signature,
     text: String,
     reasoning: String,
     calls: Calls,
@@ -57,12 +61,23 @@ impl Answer for Chunks {
 }
 
 impl Chunks {
-    fn hear(&mut self, delta: Delta, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+    /// Returns an empty answer of this model.
+    pub(super) fn of(model: &str) -> Self {
+        Self { model: model.to_owned(), ..Self::default() }
+    }
+
+    fn hear(&mut self, mut delta: Delta, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let thought = delta.thought();
         if !thought.is_empty() {
             self.taken.text(&thought)?;
             self.reasoning.push_str(&thought);
             events.push(ModelEvent::Reasoning(thought));
+        }
+        if let Some(details) = delta.reasoning_details.take() {
+            self.signature.add_details(details, &mut self.taken)?;
+        }
+        if let Some(extra) = delta.extra_content.take() {
+            self.signature.keep_message(extra, &mut self.taken)?;
         }
         // A refusal comes in a separate field, instead of the answer.
         let refusal = delta.refusal.as_deref().unwrap_or_default();
@@ -97,8 +112,10 @@ impl Chunks {
         let stop =
             if self.refused { StopReason::Refusal } else { stop_reason(&stop, !self.calls.is_empty())? };
         let mut parts = Vec::new();
-        if !self.reasoning.is_empty() {
-            parts.push(AnswerPart::Reasoning { text: std::mem::take(&mut self.reasoning), signature: None });
+        let extras = self.calls.take_extra_contents();
+        let signature = std::mem::take(&mut self.signature).into_stored(&self.model, extras);
+        if !self.reasoning.is_empty() || signature.is_some() {
+            parts.push(AnswerPart::Reasoning { text: std::mem::take(&mut self.reasoning), signature });
         }
         if !self.text.is_empty() {
             parts.push(AnswerPart::Text(std::mem::take(&mut self.text)));

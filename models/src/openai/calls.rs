@@ -1,5 +1,7 @@
 //! Builds tool calls from the pieces of a stream. Servers mark the pieces in different ways.
 
+use std::collections::BTreeMap;
+
 use holdover_core::model::{AnswerPart, ModelError, ModelEvent};
 use serde_json::Value;
 
@@ -22,6 +24,7 @@ struct Call {
     id: String,
     tool: String,
     arguments: String,
+    extra_content: Option<Value>,
     /// True if the arguments were complete JSON when the next call began.
     whole: bool,
 }
@@ -45,7 +48,10 @@ impl Calls {
             Some(parsed) => parsed.to_string(),
         };
         taken.arguments(&piece)?;
-        let bytes = piece.len();
+        let (bytes, extra_content) = (piece.len(), delta.extra_content);
+        if let Some(extra) = &extra_content {
+            taken.text(&extra.to_string())?;
+        }
         let known = match delta.index {
             Some(index) => self.calls.iter_mut().find(|call| call.index == Some(index)),
             None if !id.is_empty() => self.calls.iter_mut().find(|call| call.id == id),
@@ -59,6 +65,7 @@ impl Calls {
                     call.tool = name;
                 }
                 call.arguments.push_str(&piece);
+                call.extra_content = extra_content.or(call.extra_content.take());
             }
             None => {
                 taken.call()?;
@@ -66,7 +73,8 @@ impl Calls {
                 if let Some(last) = self.calls.last_mut() {
                     last.whole = is_json(&last.arguments);
                 }
-                self.calls.push(Call { index: delta.index, id, tool: name, arguments: piece, whole: false });
+                let (index, tool, arguments) = (delta.index, name, piece);
+                self.calls.push(Call { index, id, tool, arguments, extra_content, whole: false });
             }
         }
         Ok(bytes)
@@ -95,6 +103,12 @@ impl Calls {
         let written: Vec<_> = whole.map(event).collect();
         self.written += written.len();
         written
+    }
+
+    /// Takes the data that must come back with calls, by their positions.
+    pub(super) fn take_extra_contents(&mut self) -> BTreeMap<usize, Value> {
+        let calls = self.calls.iter_mut().enumerate();
+        calls.filter_map(|(at, call)| Some((at, call.extra_content.take()?))).collect()
     }
 
     /// Returns all calls of a finished stream, in the order in which they began, including those that name no tool.

@@ -24,6 +24,10 @@ pub(super) struct Delta {
     content: Option<Value>,
     reasoning_content: Option<Value>,
     reasoning: Option<Value>,
+    /// Pieces of reasoning that must come back unchanged.
+    pub(super) reasoning_details: Option<Value>,
+    /// Data of the message that must come back unchanged.
+    pub(super) extra_content: Option<Value>,
     /// The model's explanation of a refusal.
     pub(super) refusal: Option<String>,
     pub(super) tool_calls: Option<Vec<CallDelta>>,
@@ -34,6 +38,8 @@ pub(super) struct CallDelta {
     pub(super) index: Option<u64>,
     pub(super) id: Option<String>,
     pub(super) function: Option<FunctionDelta>,
+    /// Data of the call that must come back unchanged.
+    pub(super) extra_content: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]

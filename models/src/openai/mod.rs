@@ -4,6 +4,7 @@ mod answer;
 mod calls;
 mod chunk;
 mod request;
+mod signature;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +21,7 @@ use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown}
 /// A model behind a server that speaks OpenAI's chat completions API, with streaming.
 ///
 /// A stream that ends without `[DONE]` or without a stop reason was cut: it gives an error, never an answer. Reasoning
-/// is sent back within its turn, as servers that show reasoning require. The arguments of calls are sent back as the
+/// is sent back within its turn, as servers that show reasoning require, with the data by which they recognise it. The arguments of calls are sent back as the
 /// model wrote them, even if they are not valid JSON.
 pub struct OpenAi {
     name: String,
@@ -75,6 +76,6 @@ impl Model for OpenAi {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let body = request::to_body(&self.model, &request)?;
         let frames = self.http.post(body.to_string()).await.map_err(|error| self.redaction.apply(error))?;
-        Ok(wire::read::<Chunks>(frames, self.redaction.clone()))
+        Ok(wire::read(frames, Chunks::of(&self.model), self.redaction.clone()))
     }
 }

@@ -5,6 +5,7 @@ use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Messa
 use holdover_core::model::{ModelError, ModelRequest, ModelTool};
 use serde_json::{Value, json};
 
+use super::signature::Signature;
 use crate::wire::{Results, call_id, told, tool_name};
 
 /// The prefixes of the names of OpenAI's models that require `max_completion_tokens` and refuse `max_tokens`. Some
@@ -20,7 +21,7 @@ pub(super) fn to_body(model: &str, request: &ModelRequest) -> Result<Value, Mode
         "model": model,
         "stream": true,
         "stream_options": { "include_usage": true },
-        "messages": messages(request)?,
+        "messages": messages(model, request)?,
     });
     body[cap] = json!(request.max_output_tokens);
     if !request.tools.is_empty() {
@@ -38,7 +39,7 @@ fn offered(tool: &ModelTool) -> Value {
     } })
 }
 
-fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
+fn messages(model: &str, request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
     let results = Results::in_transcript(&request.messages);
     let last_user = request.messages.iter().rposition(|message| matches!(&**message, Message::User(_)));
     let last_user = last_user.unwrap_or(0);
@@ -51,7 +52,9 @@ fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
         match &**message {
             Message::User(said) => messages.push(user(&said.text, &said.images)),
             Message::Assistant(said) => {
-                push_assistant(&mut messages, said, &results, &mut calls_before, at > last_user)?;
+                // Servers that show reasoning require it within its turn, but not later.
+                let written_by = (at > last_user).then_some(model);
+                push_assistant(&mut messages, said, &results, &mut calls_before, written_by)?;
             }
             // Results are sent with their calls.
             Message::Tool(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
@@ -83,8 +86,13 @@ fn push_assistant(
     said: &AssistantMessage,
     results: &Results<'_>,
     calls_before: &mut usize,
-    this_turn: bool,
+    written_by: Option<&str>,
 ) -> Result<(), ModelError> {
+    let signature = said.parts.iter().find_map(|part| match part {
+        AssistantPart::Reasoning { signature: Some(stored), .. } => Signature::read(stored, written_by?),
+        AssistantPart::Reasoning { .. } | AssistantPart::Text { .. } | AssistantPart::Call(_) => None,
+    });
+    let signature = signature.unwrap_or_default();
     let (mut texts, mut thoughts) = (Vec::new(), Vec::new());
     let (mut calls, mut answers, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
     for part in &said.parts {
@@ -96,7 +104,7 @@ fn push_assistant(
                 let id = call_id(&call.id, *calls_before);
                 *calls_before += 1;
                 let result = results.of(&call.id)?;
-                calls.push(asked(&id, call));
+                calls.push(asked(&id, call, signature.of_call(calls.len())));
                 answers.push(json!({ "role": "tool", "tool_call_id": id, "content": told(result) }));
                 if !result.images.is_empty() {
                     pictures.push(user(&format!("[what {} showed, call {id}]", call.tool), &result.images));
@@ -112,8 +120,9 @@ fn push_assistant(
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);
     }
-    // Servers that show reasoning require it within its turn, but not later.
-    if this_turn && !thoughts.is_empty() {
+    let has_reasoning = signature.put_into(&mut message);
+    thoughts.retain(|thought| !thought.is_empty());
+    if written_by.is_some() && !has_reasoning && !thoughts.is_empty() {
         message["reasoning_content"] = json!(thoughts.join("\n"));
     }
     messages.push(message);
@@ -123,11 +132,15 @@ fn push_assistant(
     Ok(())
 }
 
-fn asked(id: &str, call: &CallRequest) -> Value {
-    json!({ "id": id, "type": "function", "function": {
+fn asked(id: &str, call: &CallRequest, extra_content: Option<&Value>) -> Value {
+    let mut asked = json!({ "id": id, "type": "function", "function": {
         "name": tool_name(&call.tool),
         "arguments": arguments(&call.arguments),
-    } })
+    } });
+    if let Some(extra) = extra_content {
+        asked["extra_content"] = extra.clone();
+    }
+    asked
 }
 
 /// Returns the arguments as the model wrote them, even if they are not valid JSON, so that the model sees its own text

@@ -25,10 +25,10 @@ pub(crate) enum Heard {
     Part(Vec<ModelEvent>),
 }
 
-/// Reads frames up to the end of the answer or the first error. Each frame that is a part of the answer gives at least
+/// Reads frames into `answer`, up to its end or the first error. Each frame that is a part of the answer gives at least
 /// one event.
-pub(crate) fn read<A: Answer>(frames: Frames, redaction: Redaction) -> ModelStream {
-    let reading = Reading { frames, answer: A::default(), redaction, ready: VecDeque::new(), over: false };
+pub(crate) fn read<A: Answer>(frames: Frames, answer: A, redaction: Redaction) -> ModelStream {
+    let reading = Reading { frames, answer, redaction, ready: VecDeque::new(), over: false };
     stream::unfold(reading, |mut reading| async move {
         let item = reading.next().await?;
         Some((item, reading))

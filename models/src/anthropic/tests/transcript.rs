@@ -21,6 +21,7 @@ fn ended(status: ResultStatus, said: Message) -> Message {
     Message::Tool(result)
 }
 
+/// Requirements: A42.
 #[tokio::test]
 async fn the_transcript_is_sent_as_the_service_wants_it() {
     let (base_url, serving) = serve(whole(&[], "end_turn")).await;
@@ -31,7 +32,13 @@ async fn the_transcript_is_sent_as_the_service_wants_it() {
         Message::Assistant(AssistantMessage::new(vec![thought("only", Some("c2ln"))])),
         user("two"),
         with_reasoning(
-            vec![thought("new", Some("bmV3")), thought("", Some("redacted:EmwK")), thought("bare", None)],
+            vec![
+                thought("new", Some("bmV3")),
+                thought("", Some("redacted:EmwK")),
+                thought("bare", None),
+                // Another adapter wrote this one, before the agent fell back on this model.
+                thought("theirs", Some("openai:{\"model\":\"m\"}")),
+            ],
             assistant("\n", &[("1.0", "read", "{\"b\": 1, \"a\": 2}"), (&long, "my.list", "{broken")]),
         ),
         Message::Notice(Notice::new("not for models")),

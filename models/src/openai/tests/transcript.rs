@@ -1,16 +1,17 @@
 //! Tests of the form in which a transcript is sent.
 //!
-//! Requirements: A35, A51.
+//! Requirements: A35, A42, A51.
 
 use std::collections::HashSet;
 
-use holdover_core::message::{Message, Notice};
-use holdover_core::model::{ModelErrorKind, ModelTool};
+use holdover_core::ids::CallId;
+use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Message, Notice};
+use holdover_core::model::{AnswerPart, ModelErrorKind, ModelEvent, ModelTool};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::request::to_body;
-use super::{finish, model};
+use super::{delta, finish, model};
 use crate::testing::server::{Reply, serve};
 use crate::testing::transcript::{check_name, said, thought, transcript, with_reasoning};
 use crate::testing::{ask, assistant, request, result, shows, user};
@@ -80,6 +81,64 @@ async fn reasoning_goes_back_while_its_turn_lasts() {
     let transcript = vec![user("one"), said, result("c1", "read", "content")];
     ask(&*model(&base_url), request(transcript)).await;
     assert_eq!(serving.await.unwrap().body["messages"][2]["reasoning_content"], "I must read");
+}
+
+/// Returns the answer to this stream, as a message of the transcript. Its calls get the ids `c1`, `c2` and so on.
+async fn answered(chunks: &[Value]) -> Message {
+    let (base_url, serving) = serve(Reply::sse(chunks).done()).await;
+    let events = ask(&*model(&base_url), request(vec![user("one")])).await;
+    serving.await.unwrap();
+    let Some(Ok(ModelEvent::Finished(answer))) = events.last() else { panic!("{events:?}") };
+    let mut calls = 0;
+    let parts = answer.parts.iter().cloned().map(|part| match part {
+        AnswerPart::Text(text) => AssistantPart::Text { text },
+        AnswerPart::Reasoning { text, signature } => AssistantPart::Reasoning { text, signature },
+        AnswerPart::Call { tool, arguments } => {
+            calls += 1;
+            let id = CallId::new(format!("c{calls}")).unwrap();
+            AssistantPart::Call(CallRequest { id, tool, arguments })
+        }
+    });
+    Message::Assistant(AssistantMessage { parts: parts.collect(), aborted: false })
+}
+
+#[tokio::test]
+async fn a42_the_data_of_calls_and_of_reasoning_comes_back_to_the_model_that_wrote_it() {
+    let extra = |mark: &str| json!({ "google": { "thought_signature": mark } });
+    let call = |index: u32, extra: Value| {
+        let function = json!({ "name": "read", "arguments": "{}" });
+        delta(json!({ "tool_calls": [{ "index": index, "id": "x", "function": function, "extra_content": extra }] }))
+    };
+    let google = answered(&[call(0, extra("first")), call(1, Value::Null), finish("tool_calls")]).await;
+    let detail = |text: &str| json!([{ "type": "reasoning.text", "index": 0, "text": text }]);
+    let router = answered(&[
+        delta(json!({ "reasoning": "I must ", "reasoning_details": detail("I must ") })),
+        delta(json!({ "reasoning": "read", "reasoning_details": detail("read") })),
+        call(0, Value::Null),
+        finish("tool_calls"),
+    ])
+    .await;
+    let said = answered(&[delta(json!({ "content": "Hm", "extra_content": extra("text") })), finish("stop")]).await;
+    let results = |many: usize| (1..=many).map(|at| result(&format!("c{at}"), "read", "content"));
+    let transcript = |said: &Message, many| [vec![user("one"), said.clone()], results(many).collect()].concat();
+
+    let body = to_body("test-model", &request(transcript(&google, 2))).unwrap();
+    assert_eq!(body["messages"][2]["tool_calls"][0]["extra_content"], extra("first"));
+    assert_eq!(body["messages"][2]["tool_calls"][1]["extra_content"], Value::Null);
+    let body = to_body("test-model", &request(transcript(&router, 1))).unwrap();
+    assert_eq!(body["messages"][2]["reasoning_details"], detail("I must read"));
+    assert_eq!(body["messages"][2]["reasoning_content"], Value::Null, "not twice");
+    let body = to_body("test-model", &request(transcript(&said, 0))).unwrap();
+    assert_eq!(body["messages"][2]["extra_content"], extra("text"));
+
+    // Another model gets the reasoning alone, and after the turn nobody gets anything.
+    let other = to_body("other-model", &request(transcript(&router, 1))).unwrap();
+    assert_eq!(other["messages"][2]["reasoning_content"], "I must read");
+    let later = to_body("test-model", &request([transcript(&google, 2), vec![user("two")]].concat())).unwrap();
+    for body in [other, later] {
+        let sent = body.to_string();
+        assert!(!sent.contains("extra_content") && !sent.contains("reasoning_details"), "{sent}");
+    }
 }
 
 #[tokio::test]
