@@ -255,3 +255,18 @@ fn u06_what_cannot_stand_for_the_rest_of_the_session_is_refused_and_changes_noth
     assert_eq!(shown(&named), before, "nothing was changed");
     named.run(&["approve", "s", "--as", "ann"]).ends(0).says("Written.");
 }
+
+#[test]
+fn c25_a_call_is_aborted_from_the_command_line_and_the_others_of_its_step_with_it() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "both"]).ends(10);
+    fixture.run(&["deny", "s", "c1-0", "--abort", "--reason", "wrong files", "--detach"]).ends(0);
+    fixture.run(&["work", "--until-idle"]).ends(0);
+    assert!(!fixture.has("files/a.txt") && !fixture.has("files/b.txt"));
+    let shown = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0).lines();
+    let results = shown.iter().filter(|line| line["message"]["role"] == "tool").map(|line| &line["message"]);
+    let results: Vec<_> = results.map(|result| (&result["status"], &result["content"])).collect();
+    let [(first, text), (second, _)] = results[..] else { panic!("{shown:#?}") };
+    assert_eq!((first, text), (&"rejected_by_user".into(), &"Function call aborted: wrong files".into()));
+    assert_eq!(second, "cancelled");
+}

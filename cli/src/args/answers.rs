@@ -67,10 +67,14 @@ The ids of pending calls may belong to several sessions.
 
 Examples:
   holdover deny notes --reason \"not today\"
+  holdover deny notes c3-0 --abort --reason \"wrong customer\"
   holdover deny notes c3-0 --by Ada")]
 pub(crate) struct Deny {
     #[command(flatten)]
     pub(crate) decide: Decide,
+    /// Also cancel the other calls of the step that were not sent
+    #[arg(long)]
+    pub(crate) abort: bool,
 }
 
 #[derive(Debug, Args)]

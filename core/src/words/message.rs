@@ -294,12 +294,32 @@ pub struct Decision {
     /// not match, the approval applies only to this call.
     #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
     pub only: ArgumentPatterns,
+    /// If true, a refusal also ends the batch: the other calls of the step that were not sent are cancelled. Ignored in an
+    /// approval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aborts: bool,
     /// The reason for the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The name of the person who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+}
+
+impl Decision {
+    /// Returns a decision on the arguments with the digest `saw`, without a name and a reason.
+    pub fn new(approve: bool, saw: Digest) -> Self {
+        Self {
+            approve,
+            saw,
+            arguments: None,
+            always: false,
+            only: ArgumentPatterns::default(),
+            aborts: false,
+            reason: None,
+            by: None,
+        }
+    }
 }
 
 /// A client's answer to a call of a client tool.

@@ -232,15 +232,7 @@ fn an_edit_that_the_policy_denies_ends_the_call() {
 
 #[test]
 fn a_decision_on_other_bytes_and_one_that_cannot_be_read_ask_again_with_the_same_deadline() {
-    let other = holdover_core::message::Decision {
-        approve: true,
-        saw: Digest::of(b"{\"place\": 1}"),
-        arguments: None,
-        always: false,
-        only: Default::default(),
-        reason: None,
-        by: None,
-    };
+    let other = holdover_core::message::Decision::new(true, Digest::of(b"{\"place\": 1}"));
     for answer in [Payload::json(&other).unwrap(), Payload::new("yes!")] {
         let bench = waiting_for_a_person();
         let first = bench.asked();

@@ -317,15 +317,7 @@ impl Bench {
     /// Delivers a decision by Ann: an approval, unless `change` alters it.
     pub(crate) fn decide(&self, pending: &PendingCall, change: impl FnOnce(&mut Decision)) -> Delivery {
         let body: PendingBody = pending.body.parse().unwrap();
-        let mut decision = Decision {
-            approve: true,
-            saw: body.digest,
-            arguments: None,
-            always: false,
-            only: ArgumentPatterns::default(),
-            reason: None,
-            by: Some("ann".into()),
-        };
+        let mut decision = Decision { by: Some("ann".into()), ..Decision::new(true, body.digest) };
         change(&mut decision);
         let settles = !decision.approve || decision.arguments.is_some();
         let kind = ItemKind::Answer { pending: pending.id.clone(), settles };

@@ -2,6 +2,7 @@
 //!
 //! Requirements: A56, B29, C23, C25, C30, C32, C35, H10, U06.
 
+use holdover_core::agent::OnDenial;
 use holdover_core::gate::{DENIAL_SCHEMA, DenialRecord, DeniedBy};
 use holdover_core::ids::ToolName;
 use holdover_core::message::{Message, ResultStatus, ToolResult};
@@ -144,4 +145,36 @@ fn h10_a_tool_that_a_client_runs_is_denied_where_the_policy_wants_approval_first
     assert_eq!(bench.statuses(), [ResultStatus::Denied]);
     assert_eq!(denial(&bench).reason, "a tool that a client runs cannot ask for approval");
     check::at_rest(&bench);
+}
+
+#[test]
+fn c25_an_abort_ends_the_batch_with_its_text_whatever_the_agent_does_at_a_denial() {
+    for (on_denial, feedback, told, asked_again) in [
+        (OnDenial::GoOn, None, "Function call aborted", true),
+        (OnDenial::GoOn, Some("wrong customer"), "Function call aborted: wrong customer", true),
+        (OnDenial::CancelRest, Some("wrong customer"), "Function call aborted: wrong customer", true),
+        (OnDenial::EndTurn, Some("wrong customer"), "Function call aborted: wrong customer", false),
+    ] {
+        let bench = Bench::with(|agent| agent.on_denial = on_denial);
+        bench.say("edit all");
+        let mut run = bench.run();
+        // The first call was sent; the third has not been asked about yet, or waits like the second.
+        run.model(calls(&["look", "edit", "edit"]));
+        run.returns("c1-0", "seen");
+        let asked = bench.pending().into_iter().next().unwrap();
+        bench.decide(&asked, |decision| {
+            (decision.approve, decision.aborts) = (false, true);
+            decision.reason = feedback.map(str::to_owned);
+        });
+        let mut run = bench.run();
+        assert_eq!(run.is_out("call_model"), asked_again, "{on_denial:?}");
+        if asked_again {
+            run.model(text("a pity"));
+        }
+        use ResultStatus::{Cancelled, Done, RejectedByUser};
+        assert_eq!(bench.statuses(), [Done, RejectedByUser, Cancelled], "{on_denial:?}");
+        assert_eq!(bench.results()[1].content, told);
+        assert!(bench.pending().is_empty());
+        check::at_rest(&bench);
+    }
 }

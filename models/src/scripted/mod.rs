@@ -388,15 +388,7 @@ mod tests {
         let decision = Message::Decision(DecisionRecord {
             call: CallId::new("c1").unwrap(),
             pending: PendingId::new("p1").unwrap(),
-            decision: Decision {
-                approve: true,
-                saw: Digest::of(b"{}"),
-                arguments: None,
-                always: false,
-                only: Default::default(),
-                reason: None,
-                by: None,
-            },
+            decision: Decision::new(true, Digest::of(b"{}")),
             at: Timestamp::EPOCH,
             note: None,
         });

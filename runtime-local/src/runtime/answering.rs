@@ -84,7 +84,7 @@ impl Approval {
     /// Returns the decision of a person who saw arguments with the digest `saw`.
     pub(super) fn decision(self, saw: Digest) -> Decision {
         let Self { by, reason, arguments, always, only } = self;
-        Decision { approve: true, saw, arguments, always, only, reason, by }
+        Decision { arguments, always, only, reason, by, ..Decision::new(true, saw) }
     }
 }
 
@@ -96,6 +96,8 @@ pub struct Denial {
     pub by: Option<String>,
     /// The reason. The model gets it.
     pub reason: Option<String>,
+    /// True if the other calls of the step that were not sent are cancelled, too.
+    pub aborts: bool,
 }
 
 impl Denial {
@@ -121,6 +123,20 @@ impl Denial {
     #[must_use]
     pub fn reason(self, reason: Option<String>) -> Self {
         Self { reason, ..self }
+    }
+
+    /// Also ends the batch: the other calls of the step that were not sent are cancelled, whatever the agent's rule for
+    /// denials. Calls that were sent go on. The model is told that the call was aborted.
+    ///
+    /// ```
+    /// use holdover_runtime_local::Denial;
+    ///
+    /// let stop = Denial::by("ann").because("wrong customer").aborting(true);
+    /// assert!(stop.aborts);
+    /// ```
+    #[must_use]
+    pub fn aborting(self, aborts: bool) -> Self {
+        Self { aborts, ..self }
     }
 }
 
@@ -181,16 +197,8 @@ impl Runtime {
         pending: &PendingId,
         denial: impl Into<Denial>,
     ) -> Result<Delivered, RuntimeError> {
-        let Denial { by, reason } = denial.into();
-        let decide = |saw| Decision {
-            approve: false,
-            saw,
-            arguments: None,
-            always: false,
-            only: ArgumentPatterns::default(),
-            reason,
-            by,
-        };
+        let Denial { by, reason, aborts } = denial.into();
+        let decide = |saw| Decision { aborts, reason, by, ..Decision::new(false, saw) };
         self.decide(key, pending, decide).await
     }
 

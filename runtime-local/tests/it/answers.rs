@@ -37,15 +37,7 @@ async fn no_key_of_a_message_takes_the_key_of_an_answer() {
     let shown = ItemKey::new(entry.id().as_str()).unwrap();
     let said = runtime.deliver(&key, Deliver::message("hello").once(shown.clone())).await.unwrap();
     assert_eq!(said, Delivered::Accepted);
-    let decision = Decision {
-        approve: true,
-        saw: entry.body.digest,
-        arguments: None,
-        always: false,
-        only: Default::default(),
-        reason: None,
-        by: Some("ada".into()),
-    };
+    let decision = Decision { by: Some("ada".into()), ..Decision::new(true, entry.body.digest) };
     let decide = Deliver::decision(&entry.call, decision).once(shown);
     assert_eq!(runtime.deliver(&key, decide.clone()).await.unwrap(), Delivered::Accepted);
     assert_eq!(runtime.deliver(&key, decide).await.unwrap(), Delivered::Duplicate);

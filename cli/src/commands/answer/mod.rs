@@ -36,7 +36,8 @@ pub(crate) async fn approve(common: &Common, args: &Approve) -> Result<Exit, Fai
 /// Denies calls.
 pub(crate) async fn deny(common: &Common, args: &Deny) -> Result<Exit, Failure> {
     let decide = &args.decide;
-    let word = Word::Deny(Denial::from(decide.by.clone()).reason(decide.reason.clone()));
+    let denial = Denial::from(decide.by.clone()).reason(decide.reason.clone());
+    let word = Word::Deny(denial.aborting(args.abort));
     give_all(common, decide, &word).await
 }
 

@@ -135,6 +135,14 @@ pub(crate) fn ended_waiting(
     ToolResult { sent, ..result(call, ResultStatus::Cancelled, content, edited) }
 }
 
+/// Returns the text for the model about a call with which a person ended the batch.
+pub(crate) fn aborted(reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("Function call aborted: {reason}"),
+        None => "Function call aborted".to_owned(),
+    }
+}
+
 /// Returns the text for the model about a call that a person refused: the person's reason, or the ways to allow the
 /// call.
 pub(crate) fn rejected(tool: &str, reason: Option<&str>) -> String {

@@ -1,12 +1,13 @@
 //! Decisions of people on calls: by one person, by several, or by nobody before the deadline.
 
-use crate::engine::calls::results::{denied, rejected, result};
+use crate::engine::calls::results::{aborted, denied, rejected, result};
 use crate::engine::gate::GateHandler;
 use crate::engine::gate::asking::Why;
 use crate::engine::mind::Mind;
 use crate::machine::{Call, STANDING_APPROVALS_MAX, StandingApproval};
 use crate::store::StoredItem;
 use crate::time::Timestamp;
+use crate::words::agent::OnDenial;
 use crate::words::event::Event;
 use crate::words::gate::{ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy};
 use crate::words::history::{CallInput, Input};
@@ -40,15 +41,14 @@ impl GateHandler<'_> {
 
     fn on_refusal(&mut self, call: &Call, decision: &Decision, shown: &str) {
         let said = decision.reason.as_deref().filter(|said| !said.trim().is_empty());
+        let of_agent = self.cx.run.agent.as_ref().map(|agent| agent.on_denial).unwrap_or_default();
         // With a reason the model can go on. Without one only the refusal is known.
         let (status, then) = match said {
-            Some(_) => (ResultStatus::Error, Default::default()),
-            None => {
-                let then = self.cx.run.agent.as_ref().map(|agent| agent.on_denial).unwrap_or_default();
-                (ResultStatus::RejectedByUser, then)
-            }
+            _ if decision.aborts => (ResultStatus::RejectedByUser, of_agent.at_least_for_the_batch()),
+            Some(_) => (ResultStatus::Error, OnDenial::GoOn),
+            None => (ResultStatus::RejectedByUser, of_agent),
         };
-        let content = rejected(&call.tool, said);
+        let content = if decision.aborts { aborted(said) } else { rejected(&call.tool, said) };
         let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), shown);
         self.cx.mind.keep_result(denied(call, status, content, self.cx.mind.edited(call), denial));
         self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Rejected { then } });
@@ -101,15 +101,7 @@ impl GateHandler<'_> {
             }
             AtExpiry::Approve => {
                 let saw = Digest::of(self.cx.mind.arguments_of(&call.id).as_bytes());
-                let decision = Decision {
-                    approve: true,
-                    saw,
-                    arguments: None,
-                    always: false,
-                    only: ArgumentPatterns::default(),
-                    reason: Some("the policy lets it run when nobody decides in time".to_owned()),
-                    by: None,
-                };
+                let decision = Decision { reason: Some("the policy lets it run when nobody decides in time".to_owned()), ..Decision::new(true, saw) };
                 let note = Some("nobody decided in time".to_owned());
                 let record =
                     DecisionRecord { call: call.id.clone(), pending, decision, at: self.cx.run.now, note };

@@ -140,15 +140,7 @@ impl InboxHandler<'_> {
         let Some((text, at)) = said else { return false };
         let shown = self.cx.mind.arguments_of(&call.id);
         let content = rejected(&call.tool, Some(&text));
-        let decision = Decision {
-            approve: false,
-            saw: Digest::of(shown.as_bytes()),
-            arguments: None,
-            always: false,
-            only: ArgumentPatterns::default(),
-            reason: Some(text),
-            by: None,
-        };
+        let decision = Decision { reason: Some(text), ..Decision::new(false, Digest::of(shown.as_bytes())) };
         let note = Some("nobody decided: something was said instead".to_owned());
         self.cx.append(Message::Decision(DecisionRecord {
             call: call.id.clone(),

@@ -22,6 +22,16 @@ pub enum OnDenial {
     EndTurn,
 }
 
+impl OnDenial {
+    /// Returns this rule, but at least [`CancelRest`](Self::CancelRest).
+    pub(crate) fn at_least_for_the_batch(self) -> Self {
+        match self {
+            Self::GoOn | Self::CancelRest => Self::CancelRest,
+            Self::EndTurn => Self::EndTurn,
+        }
+    }
+}
+
 /// A condition that ends a turn after a step, even if the model would continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
