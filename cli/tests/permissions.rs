@@ -259,7 +259,7 @@ fn u06_what_cannot_stand_for_the_rest_of_the_session_is_refused_and_changes_noth
 #[test]
 fn c25_a_call_is_aborted_from_the_command_line_and_the_others_of_its_step_with_it() {
     let fixture = Fixture::new();
-    fixture.run(&["run", "agent.toml", "--session", "s", "both"]).ends(10);
+    fixture.run(&["run", "agent.toml", "--session", "s", "two"]).ends(10);
     fixture.run(&["deny", "s", "c1-0", "--abort", "--reason", "wrong files", "--detach"]).ends(0);
     fixture.run(&["work", "--until-idle"]).ends(0);
     assert!(!fixture.has("files/a.txt") && !fixture.has("files/b.txt"));
