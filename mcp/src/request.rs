@@ -40,8 +40,7 @@ impl Client {
         params: CallToolRequestParams,
         call: &CallHandle,
     ) -> Result<Option<CallToolResponse>, ServiceError> {
-        let request = CallToolRequest { method: Default::default(), params, extensions: Default::default() };
-        let request = ClientRequest::CallToolRequest(request);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
         let mut out = Out::new(&self.calls, sent, call);
         tokio::select! {

@@ -50,7 +50,6 @@ pub use crate::words::usage::Usage;
 
 use self::custom::Merged;
 use crate::time::Timestamp;
-use crate::words::ending::CancelReason;
 use crate::words::ids::{CallId, MessageSeq, StepNumber};
 
 /// The facts about the world that the machine receives.

@@ -210,8 +210,8 @@ pub enum Stopped {
     Unknown,
 }
 
-/// One call, as the tool receives it.
-#[derive(Debug, Clone)]
+/// One call, as the tool receives it. Two calls are equal if all but their handles is.
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     /// The session that the call belongs to.
     pub session: SessionKey,

@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures::FutureExt;
 use holdover_core::agent::AgentSpec;
 use holdover_core::engine::{CallOut, STATE_FORMAT, StepIterator};
-use holdover_core::gate::ArgumentPatterns;
 use holdover_core::handoff::Goal;
 use holdover_core::ids::{
     CallId, InboxSeq, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel,

@@ -186,6 +186,8 @@ fn b14_b21_a_correction_from_outside_is_told_before_the_next_model_call_even_if_
         assert!(last.text == FROM_OUTSIDE && last.by_engine && last.item.is_some(), "{last:?}");
         assert_eq!(call.step.0, 2, "the turn goes on, even if the model had ended it");
         run.model(text("done"));
+        assert!(run.is_over());
+        let mut run = bench.run();
         let (seen, _) = run.model_sees();
         assert!(matches!(seen.last(), Some(Message::User(said)) if said.text == "later"), "{seen:?}");
         run.model(text("done"));

@@ -10,13 +10,13 @@ use holdover_core::delta::Delta;
 use holdover_core::ending::CancelReason;
 use holdover_core::event::Event;
 use holdover_core::ids::{CallId, SessionKey};
-use holdover_core::message::ResultStatus;
-use holdover_core::store::{EventCursor, MessagePolicy, OutcomeKind};
+use holdover_core::message::{MessagePolicy, ResultStatus};
+use holdover_core::store::{EventCursor, OutcomeKind};
 use holdover_core::tool::{EffectClass, Progress, StopRequest, ToolCall, ToolError, ToolOutput, ToolReturn};
 use holdover_runtime_local::{Follow, RunObserver, Runtime, RuntimeOptions, Shown};
 use tokio::time::{Instant, sleep};
 
-use crate::bench::{again, agent, completes, finish, only_result, runtime, say, settle, store};
+use crate::bench::{agent, completes, finish, only_result, runtime, say, settle, store};
 use crate::script::Script;
 use crate::tools::Fake;
 
@@ -53,7 +53,7 @@ async fn a50_progress_is_shown_between_the_start_and_the_result_of_a_call_and_is
     let (store, watching) = (store(), Arc::<Watching>::default());
     let options = RuntimeOptions::default().effects_override(Some("memory".into()));
     let agents = holdover_runtime_local::Agents::new().with(Arc::clone(&agent));
-    let runner = Runtime::new(Arc::clone(&store), agents, options.observer(watching.clone()));
+    let runner = Runtime::new(Arc::new(store.clone()), agents, options.observer(Some(watching.clone())));
     let reader = runtime(&store, &agent);
     let run = runner.execute(say(&agent, "go")).await.unwrap();
     let mut shown = reader.follow(run.key(), EventCursor::START, Follow::UntilRest);
@@ -174,7 +174,7 @@ async fn b33_a_tool_sees_that_a_message_interrupts_its_turn() {
     while tool.calls().is_empty() {
         settle().await;
     }
-    let now = again(&agent, run.key(), "now").under(MessagePolicy::Interrupt);
+    let now = say(&agent, "now").in_session(run.key().id.clone()).under(MessagePolicy::Interrupt);
     let next = runtime.execute(now).await.unwrap();
     assert_eq!(finish(run).await.1.kind(), OutcomeKind::Interrupted);
     let key = completes(next).await;

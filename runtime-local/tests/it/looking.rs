@@ -108,7 +108,7 @@ async fn c58_d02_a_watcher_that_looks_rarely_is_shown_every_change_in_the_order_
     states.dedup();
     assert!(states.len() > 8, "{states:?}");
     assert_eq!(states, moves, "no state between the first look and the end is left out");
-    let turns: Vec<u32> = seen.iter().map(|glance| glance.turn.0).collect();
+    let turns: Vec<u64> = seen.iter().map(|glance| glance.turn.0).collect();
     assert!(turns.is_sorted() && turns.last() == Some(&2), "{turns:?}");
     let ends = seen.iter().filter(|glance| glance.ended.is_some()).map(|glance| glance.turn.0);
     assert!(ends.collect::<Vec<_>>().contains(&1), "the end of the first turn is shown: {seen:#?}");

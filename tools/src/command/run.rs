@@ -260,8 +260,8 @@ mod tests {
         let fixture = Fixture::new(&[]);
         // The first ends when it is asked to; the second does not, and is killed after half of the grace.
         for (heeds, line) in [
-            (true, "trap 'echo ended; exit 0' TERM; echo begun; while :; do sleep 0.01; done"),
-            (false, "trap '' TERM; echo begun; while :; do sleep 0.01; done"),
+            (true, "trap 'echo ended; exit 0' TERM; echo begun; sleep 600 & wait"),
+            (false, "trap '' TERM; echo begun; sleep 600"),
         ] {
             let run = Run::new();
             let (tool, asked) = (fixture.tool("run_command"), run.sends(call(json!({ "command": line }))));

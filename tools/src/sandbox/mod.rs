@@ -81,7 +81,7 @@ pub trait Sandbox: Send + Sync + 'static {
 }
 
 /// A program to run in a sandbox.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// The name or path of the program, as valid in the sandbox.
     pub program: String,

@@ -9,7 +9,7 @@ use crate::store::StoredItem;
 use crate::time::Timestamp;
 use crate::words::agent::OnDenial;
 use crate::words::event::Event;
-use crate::words::gate::{ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy};
+use crate::words::gate::{AtExpiry, DenialRecord, DeniedBy};
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::{MessageSeq, PendingId};
 use crate::words::message::{Decision, DecisionRecord, Message, ResultStatus};

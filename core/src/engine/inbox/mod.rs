@@ -9,7 +9,7 @@ use crate::machine::{AgentState, CallState};
 use crate::store::{InterruptKind, ItemKind, StoredItem, Wake};
 use crate::words::agent::OnDenial;
 use crate::words::ending::StopCause;
-use crate::words::gate::{ArgumentPatterns, DenialRecord, DeniedBy};
+use crate::words::gate::{DenialRecord, DeniedBy};
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::{InboxSeq, MessageSeq};
 use crate::words::mailbox;
