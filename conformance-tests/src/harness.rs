@@ -65,8 +65,9 @@ pub trait StoreHarness: Send + Sync + 'static {
         64
     }
 
-    /// Returns true if the store under test is a layer around another store, as in [`Wrapped`](crate::Wrapped). A layer
-    /// that encodes what it keeps may have less room for the reason of an interrupt.
+    /// Returns true if the store under test is a layer around another store, as in [`Wrapped`](crate::Wrapped). The suite
+    /// then accepts that the store refuses the longest reason of an interrupt, because a layer that encodes the reason
+    /// may have less room for it.
     fn in_layer(&self) -> bool {
         false
     }

@@ -27,7 +27,8 @@ fn payload(sealed: Result<Bytes, Fault>, light: bool) -> Result<Payload, Fault> 
     if light { Ok(Payload::empty()) } else { reply::payload(sealed?) }
 }
 
-/// Returns the stored record of an item.
+/// Encodes an item as the record that is stored. `wake` says how an answer counts towards waking the session; other
+/// items carry this themselves.
 pub(crate) fn item_record(item: &StoredItem, wake: Wake) -> Vec<u8> {
     let (pending, settles) = answer_columns(&item.kind);
     let (pending, settles) = (pending.map_or("", PendingId::as_str), if settles { "1" } else { "0" });

@@ -117,8 +117,8 @@ fn listen(
     })
 }
 
-/// Refuses requests whose host name is not one of this machine. A web page in a local browser could have its own name
-/// resolved to this machine.
+/// Refuses requests whose `Host` header names neither `localhost` nor a loopback address. Otherwise, a web page in a local
+/// browser could send requests here by having its own name resolved to this machine (DNS rebinding).
 async fn of_this_machine(request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {

@@ -358,7 +358,8 @@ impl Table<'_> {
         }
     }
 
-    /// Returns a cycle that passes through no bounded state and no state of rest.
+    /// Returns a cycle of moves to other states that passes through no bounded state and no state of rest, if there is
+    /// one.
     fn unbounded(&self) -> Option<Vec<StateKind>> {
         let free = |state: StateKind| {
             self.nature(state) != Some(&Nature::Rest) && !self.bounds.iter().any(|bound| bound.state == state)

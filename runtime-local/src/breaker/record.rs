@@ -61,7 +61,8 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Reads the current breaker. `None` means that the breaker is closed and no call has failed.
+    /// Reads the current breaker. `None` means that no failure is recorded since the model last answered, so the breaker
+    /// is closed.
     pub(super) async fn read(host: &Host, model: &str) -> Result<Option<Self>, String> {
         let session = host.store().load_session(&key(model)?).await.map_err(words)?;
         let Some(session) = session else { return Ok(None) };

@@ -262,7 +262,7 @@ pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
     of_tenant(&call.key.tenant, &PendingPlace::of(call).to_bytes())
 }
 
-/// Returns the entry with this place. Every entry of a tenant begins with the tenant's name.
+/// Returns the entry for `place` in an index that is sorted by tenant. Such an entry begins with the tenant's name.
 pub(super) fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
     let mut bytes = tenant_range(tenant).start;
     bytes.extend_from_slice(place);

@@ -61,13 +61,14 @@ pub enum Op {
     Clear(Kind),
 }
 
-/// The source from which a new session's first messages, events and checkpoints are copied.
+/// The source from which a new session's first messages, events and checkpoints are copied. If the source does not
+/// exist when it is copied, has another incarnation, or has no checkpoint `last_checkpoint`, nothing is changed, and the
+/// verdict is [`Verdict::NoSource`], unless the write is lost or its place is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix {
     /// The key of the source.
     pub from: SessionKey,
-    /// The incarnation of the source. If the source does not exist, has another incarnation, or has no
-    /// checkpoint `last_checkpoint`, the write changes nothing, and its verdict is [`Verdict::NoSource`].
+    /// The incarnation of the source.
     pub life: Incarnation,
     /// The `place` in the slot of that incarnation.
     pub place: u64,

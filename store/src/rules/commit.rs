@@ -45,8 +45,9 @@ impl Unseen {
 pub struct CommitFacts {
     /// The staged results of the calls that the commit promotes or stages.
     pub staged: Vec<StagedResult>,
-    /// The pending calls that the commit closes and that are open, each with the place of its newest answer. Also the
-    /// ids that the commit opens although the session has used them before.
+    /// The open pending calls that the commit closes, each with the place of its newest answer (0 if none). Also each id
+    /// that the commit opens although the session has used it before, with place 0. A store whose write refuses a used
+    /// id may leave these ids out.
     pub pending: Vec<(PendingId, InboxSeq)>,
     /// The items that the commit consumes, as far as they exist and are not consumed yet.
     pub consumable: Vec<InboxSeq>,

@@ -21,7 +21,7 @@ pub enum SandboxError {
         /// The reason why the folder cannot be used.
         source: io::Error,
     },
-    /// Another user of the sandbox, or its boot or removal, did not finish in time.
+    /// The sandbox was still in use, or was still being booted or removed, when the bounded wait ended.
     #[error("sandbox: it is in use by another process")]
     Busy,
     /// The sandbox could not be booted. The parts already created are removed; if that fails, the text says so.

@@ -14,7 +14,7 @@ pub(crate) struct Output {
     pub(crate) streams: u32,
     /// The transitions that hooks have yet to receive.
     pub(crate) moves: Vec<Moved>,
-    /// True if an irrevocable action was requested since the last check.
+    /// True if calls were sent or children were begun since the last look at what is settled.
     pub(crate) irrevocable: bool,
     /// A note for the next model call only.
     pub(crate) note: Option<String>,

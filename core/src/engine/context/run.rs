@@ -10,7 +10,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::ids::{CallId, Fence, MessageSeq, PendingId};
 use crate::words::usage::Usage;
 
-/// One run of a session.
+/// The data of the current run: its claim, and facts from the runtime.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// The agent. `None`: the run only ends the session, and its agent is not known here.

@@ -138,7 +138,7 @@ pub enum Input {
         #[serde(rename = "does")]
         input: CallInput,
     },
-    /// Steering decided how the turn continues.
+    /// Steering decided: the next step follows, the turn ends, or a person is asked for more steps.
     Steered {
         /// The ending of the turn. `None` if the next step follows or a person is asked for more steps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
