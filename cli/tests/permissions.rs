@@ -261,6 +261,7 @@ fn c25_a_call_is_aborted_from_the_command_line_and_the_others_of_its_step_with_i
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "two"]).ends(10);
     fixture.run(&["deny", "s", "c1-0", "--abort", "--reason", "wrong files", "--detach"]).ends(0);
+    fixture.run(&["deny", "s", "c1-0", "--reason", "wrong files", "--detach"]).ends(0).says("already");
     fixture.run(&["work", "--until-idle"]).ends(0);
     assert!(!fixture.has("files/a.txt") && !fixture.has("files/b.txt"));
     let shown = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0).lines();

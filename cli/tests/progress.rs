@@ -15,10 +15,14 @@ const AGENT: &str = r#"
 model = "scripted:script.toml"
 root = "files"
 
+[limits]
+stop_grace_ms = 60000
+
 [[tool]]
 name = "count"
 description = "Counts"
 command = ["./count.sh"]
+timeout_seconds = 600
 
 [[approval]]
 tool = "count"
@@ -100,7 +104,7 @@ fn b33_a_command_whose_turn_is_stopped_is_asked_to_end_and_the_model_is_told_wha
     let shown = fixture.run(&["sessions", "messages", "s", "--json"]).ends(0).lines();
     let result = shown.iter().find(|line| line["message"]["role"] == "tool").expect("a result");
     let content = result["message"]["content"].as_str().expect("a text");
-    let told = "stopped (user:cancelled); it may have done part of its work\nstdout:\nhalf\nstderr:\nstep 1\n";
+    let told = "stopped (user:cancelled); it may have done part of its work\nstdout:\nhalf\nstderr:\nstep 1";
     assert!(content.starts_with(told), "{content}");
     assert_eq!(result["message"]["status"], "error");
 }

@@ -95,6 +95,9 @@ impl McpClient {
         let mut request = CallToolRequestParams::new(tool.name.clone());
         request.meta = Some(meta);
         request.arguments = call.arguments.as_object().cloned();
+        if call.handle.stop_request().is_some() {
+            return Err(ToolError::NotRun("it was stopped before it was sent".to_owned()));
+        }
         let lost = |why: &str| {
             let lost = format!("{}: its tool {} was called: {why}", failure::place(&self.server), tool.name);
             Err(ToolError::Lost(McpError::new(&self.server, lost).to_string()))

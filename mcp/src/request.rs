@@ -10,6 +10,8 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, ServiceError};
 use rmcp::{ClientHandler, Peer, RoleClient};
+use serde_json::Value;
+use tokio::time::timeout;
 
 /// The reason that a server gets for a call whose future was dropped.
 const DROPPED: &str = "nobody waits for it any more";
@@ -29,11 +31,12 @@ impl Client {
         Self { config, calls: Calls::default() }
     }
 
-    /// Sends a request for a tool call, and waits for the response. If the call should stop, or if this future is dropped,
-    /// the server is told that the request is cancelled.
+    /// Sends a request for a tool call, and waits for the response. If the call should stop and the server does not respond
+    /// within half of the grace, or if this future is dropped, the server is told that the request is cancelled. Returns
+    /// `None` if it was cancelled; the server may have acted.
     ///
     /// # Errors
-    /// Those of the connection. `None`: the call should stop, and the server may have acted.
+    /// Those of the connection.
     pub(crate) async fn call(
         &self,
         peer: &Peer<RoleClient>,
@@ -43,10 +46,14 @@ impl Client {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
         let mut out = Out::new(&self.calls, sent, call);
-        tokio::select! {
+        let stop = tokio::select! {
             biased;
-            result = out.answered() => response(result?).map(Some),
-            stop = call.stopped() => {
+            result = out.answered() => return response(result?).map(Some),
+            stop = call.stopped() => stop,
+        };
+        match timeout(stop.grace / 2, out.answered()).await {
+            Ok(result) => response(result?).map(Some),
+            Err(_) => {
                 out.cancel(stop.reason.as_str());
                 Ok(None)
             }
@@ -60,10 +67,19 @@ fn response(result: ServerResult) -> Result<CallToolResponse, ServiceError> {
         ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
         ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
         ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
-        ServerResult::EmptyResult(_) => Ok(CallToolResponse::Complete(CallToolResult::success(Vec::new()))),
+        ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(without_content()),
+        ServerResult::CustomResult(result) if has_only_meta(&result.0) => Ok(without_content()),
         // Any other result is none of a tool call.
         _ => Err(ServiceError::UnexpectedResponse),
     }
+}
+
+fn without_content() -> CallToolResponse {
+    CallToolResponse::Complete(CallToolResult::success(Vec::new()))
+}
+
+fn has_only_meta(result: &Value) -> bool {
+    result.as_object().is_some_and(|fields| fields.keys().all(|name| name == "_meta"))
 }
 
 impl ClientHandler for Client {

@@ -159,6 +159,9 @@ async fn the_server_is_told_of_a_call_that_is_stopped() {
     place.written("told notifications/cancelled nobody waits for it any more").await;
 }
 
+const STOP: StopRequest =
+    StopRequest { reason: CancelReason::UserCancelled, grace: Duration::from_millis(200) };
+
 /// A run that keeps the newest progress of a call, and asks the call to stop once there is some.
 #[derive(Clone)]
 struct Run(watch::Sender<Option<Progress>>);
@@ -169,14 +172,14 @@ impl CallLink for Run {
     }
 
     fn stop_request(&self) -> Option<StopRequest> {
-        self.0.borrow().as_ref().map(|_| StopRequest { reason: CancelReason::UserCancelled, grace: PATIENCE })
+        self.0.borrow().as_ref().map(|_| STOP)
     }
 
     fn stopped(&self) -> BoxFuture<'static, StopRequest> {
         let mut news = self.0.subscribe();
         Box::pin(async move {
             news.wait_for(Option::is_some).await.unwrap();
-            StopRequest { reason: CancelReason::UserCancelled, grace: PATIENCE }
+            STOP
         })
     }
 }

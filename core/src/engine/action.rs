@@ -142,8 +142,10 @@ pub enum Action {
         /// it.
         calls: Vec<CallOut>,
         /// The stream of deltas in which the calls may be shown as running. It is the stream of the model's answer
-        /// if the answer is not being written to the store yet, otherwise a stream of their own.
+        /// if the answer is not being written to the store yet, otherwise `own`.
         stream: u32,
+        /// The stream of the step's calls. They are shown in it from the commit of the answer until the step ends.
+        own: u32,
     },
     /// Ask these calls to stop. Stop a call that has not returned at `until`, and find out whether it acted. Answer for
     /// each call, as soon as the result is known: [`Reply::CallEnded`](super::Reply::CallEnded). Finding out and the

@@ -354,7 +354,7 @@ fn whoever_looks_on_is_told_that_a_call_starts_by_the_commit_with_its_start_mark
 fn calls_are_shown_in_a_stream_after_that_of_the_answer_which_ends_with_their_step() {
     let stream_of = |run: &Run<'_>| {
         let found = run.out.iter().rev().find_map(|action| match action {
-            Action::RunCalls { stream, .. } => Some(*stream),
+            Action::RunCalls { stream, own, .. } => Some((*stream, *own)),
             _ => None,
         });
         found.expect("calls are out")
@@ -367,17 +367,17 @@ fn calls_are_shown_in_a_stream_after_that_of_the_answer_which_ends_with_their_st
     let (mut run, _) = asked(&bench);
     // The answer is not durable yet, so its stream is still open.
     run.model(calls(&["look"]));
-    assert_eq!(stream_of(&run), 1);
+    assert_eq!(stream_of(&run), (1, 2), "the calls have a stream for the time after");
     run.returns("c1-0", "seen");
-    assert_eq!(ended(&bench), Some(1));
+    assert_eq!(ended(&bench), Some(2), "that of the answer, and that of the calls");
     // The commit of the answer ends its stream.
     run.model(calls(&["pay", "bill"]));
-    assert_eq!((ended(&bench), stream_of(&run)), (Some(2), 3));
+    assert_eq!((ended(&bench), stream_of(&run)), (Some(3), (4, 4)));
     run.returns("c2-0", "paid");
-    assert_eq!(stream_of(&run), 3, "one for all of the step");
+    assert_eq!(stream_of(&run), (4, 4), "one for all of the step");
     run.returns("c2-1", "billed");
-    assert_eq!(ended(&bench), Some(3));
-    assert_eq!(run.model_sees().1.stream, 4);
+    assert_eq!(ended(&bench), Some(4));
+    assert_eq!(run.model_sees().1.stream, 5);
     run.model(text("done"));
     check::at_rest(&bench);
 }

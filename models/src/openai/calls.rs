@@ -6,6 +6,7 @@ use holdover_core::model::{AnswerPart, ModelError, ModelEvent};
 use serde_json::Value;
 
 use super::chunk::CallDelta;
+use super::signature::count;
 use crate::wire::{Taken, is_json};
 
 /// The calls of one answer, in the order in which they began.
@@ -50,7 +51,7 @@ impl Calls {
         taken.arguments(&piece)?;
         let (bytes, extra_content) = (piece.len(), delta.extra_content);
         if let Some(extra) = &extra_content {
-            taken.text(&extra.to_string())?;
+            count(extra, taken)?;
         }
         let known = match delta.index {
             Some(index) => self.calls.iter_mut().find(|call| call.index == Some(index)),

@@ -13,8 +13,8 @@ use crate::wire::Taken;
 
 /// The prefix of the signatures of this adapter. Those of other adapters do not begin with it.
 const PREFIX: &str = "openai:";
-/// The fields of a reasoning detail that come in pieces.
-const IN_PIECES: [&str; 4] = ["text", "summary", "data", "signature"];
+/// The fields of a reasoning detail that come in pieces. Encrypted data and signatures come whole.
+const IN_PIECES: [&str; 2] = ["text", "summary"];
 
 /// The data of one message. It is stored as the signature of the message's reasoning.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,15 +32,13 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    /// Adds pieces of reasoning details. Pieces of one type with one index are joined.
+    /// Adds pieces of reasoning details. A piece is joined to the newest item if that has its type and index, is not
+    /// encrypted, and has no other id.
     pub(super) fn add_details(&mut self, details: Value, taken: &mut Taken) -> Result<(), ModelError> {
         let Value::Array(details) = details else { return Ok(()) };
         for detail in details {
-            taken.text(&detail.to_string())?;
-            let is_more = |known: &&mut Value| {
-                detail["index"].is_number() && known["index"] == detail["index"] && known["type"] == detail["type"]
-            };
-            match self.details.iter_mut().rev().find(is_more) {
+            count(&detail, taken)?;
+            match self.details.last_mut().filter(|known| is_more_of(known, &detail)) {
                 Some(known) => join(known, detail),
                 None => self.details.push(detail),
             }
@@ -48,10 +46,14 @@ impl Signature {
         Ok(())
     }
 
-    /// Keeps the extra content of the message.
+    /// Keeps the extra content of the message. A later one replaces the fields that it has.
     pub(super) fn keep_message(&mut self, extra: Value, taken: &mut Taken) -> Result<(), ModelError> {
-        taken.text(&extra.to_string())?;
-        self.message = Some(extra);
+        count(&extra, taken)?;
+        match (&mut self.message, extra) {
+            (_, Value::Null) => {}
+            (Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
+            (known, extra) => *known = Some(extra),
+        }
         Ok(())
     }
 
@@ -60,7 +62,8 @@ impl Signature {
         let signature = Self { model: model.to_owned(), calls, ..self };
         let empty = Self { model: model.to_owned(), ..Self::default() };
         // It holds JSON values only, so it can be written.
-        (signature != empty).then(|| serde_json::to_string(&signature).ok()).flatten().map(|json| format!("{PREFIX}{json}"))
+        let json = || serde_json::to_string(&signature).ok().map(|json| format!("{PREFIX}{json}"));
+        (signature != empty).then(json).flatten()
     }
 
     /// Reads a stored signature. `None` if another adapter or another model wrote it.
@@ -86,14 +89,36 @@ impl Signature {
     }
 }
 
-/// Adds a later piece to a reasoning detail.
+/// Counts the strings of a value towards the limit of an answer.
+pub(super) fn count(value: &Value, taken: &mut Taken) -> Result<(), ModelError> {
+    match value {
+        Value::String(text) => taken.text(text),
+        Value::Array(values) => values.iter().try_for_each(|value| count(value, taken)),
+        Value::Object(fields) => fields.values().try_for_each(|value| count(value, taken)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
+}
+
+/// Returns true if `piece` belongs to the item `known`.
+fn is_more_of(known: &Value, piece: &Value) -> bool {
+    let is_same = |field: &str| known[field] == piece[field];
+    piece["index"].is_number()
+        && is_same("index")
+        && is_same("type")
+        && (piece["id"].is_null() || known["id"].is_null() || is_same("id"))
+        && known["data"].is_null()
+}
+
+/// Adds a later piece to a reasoning detail. A field that does not come in pieces keeps its first value.
 fn join(known: &mut Value, piece: Value) {
     let Value::Object(piece) = piece else { return };
     for (field, value) in piece {
         match (&mut known[&field], value) {
-            (_, Value::Null) => {}
-            (Value::String(text), Value::String(more)) if IN_PIECES.contains(&field.as_str()) => text.push_str(&more),
-            (field, value) => *field = value,
+            (Value::String(text), Value::String(more)) if IN_PIECES.contains(&field.as_str()) => {
+                text.push_str(&more);
+            }
+            (field @ Value::Null, value) => *field = value,
+            (_, _) => {}
         }
     }
 }
@@ -112,8 +137,10 @@ mod tests {
             json!([text(0, "first, ")]),
             json!([text(0, "then")]),
             json!([{ "type": "reasoning.text", "index": 0, "text": null, "signature": "c2ln", "format": "anthropic" }]),
+            json!([{ "type": "reasoning.text", "index": 0, "signature": "c2ln" }]),
             json!([{ "type": "reasoning.encrypted", "index": 0, "data": "ab" }, text(1, "second")]),
-            json!([{ "type": "reasoning.encrypted", "data": "cd" }]),
+            json!([{ "type": "reasoning.encrypted", "index": 1, "id": "a", "data": "cd" }]),
+            json!([{ "type": "reasoning.encrypted", "index": 1, "id": "b", "data": "ef" }]),
             json!("no list"),
         ] {
             signature.add_details(pieces, &mut Taken::default()).unwrap();
@@ -124,7 +151,8 @@ mod tests {
                 json!({ "type": "reasoning.text", "index": 0, "text": "first, then", "signature": "c2ln", "format": "anthropic" }),
                 json!({ "type": "reasoning.encrypted", "index": 0, "data": "ab" }),
                 text(1, "second"),
-                json!({ "type": "reasoning.encrypted", "data": "cd" }),
+                json!({ "type": "reasoning.encrypted", "index": 1, "id": "a", "data": "cd" }),
+                json!({ "type": "reasoning.encrypted", "index": 1, "id": "b", "data": "ef" }),
             ]
         );
     }

@@ -20,7 +20,7 @@ use super::done::Done;
 use super::early::Brought;
 use super::line::{Line, Stop};
 use super::phases::{ASK_STOPPED, Sending};
-use super::running::{Places, Running};
+use super::running::{Places, Running, Streams};
 use crate::arguments::parse_arguments;
 use crate::hooks::Hooks;
 
@@ -31,21 +31,13 @@ pub(super) const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 pub(super) struct Calls {
     out: HashMap<CallId, Line>,
     held: Vec<CallOut>,
-    /// The stream in which the calls are shown.
-    stream: u32,
-    /// The stream of the answer that asked for the calls.
-    answer: u32,
+    streams: Streams,
     /// Cancelled once no call is sent any more.
     closed: CancellationToken,
     places: Places,
 }
 
 impl Calls {
-    /// Notes that the model is asked, and that its answer comes in this stream.
-    pub(super) fn answered_in(&mut self, stream: u32) {
-        self.answer = stream;
-    }
-
     /// Forgets a call that came back. Returns false if the call was not out.
     pub(super) fn over(&mut self, call: &CallId) -> bool {
         self.out.remove(call).is_some()
@@ -60,8 +52,8 @@ impl Calls {
 impl Driver {
     /// Sends calls. Each call checks the lease itself, for the last time just before its effect. If the lease has
     /// ended by then, the call comes back unsent and waits for the renewal of the lease.
-    pub(super) fn run_calls(&mut self, calls: Vec<CallOut>, stream: u32) {
-        self.calls.stream = stream;
+    pub(super) fn run_calls(&mut self, calls: Vec<CallOut>, streams: Streams) {
+        self.calls.streams = streams;
         for call in calls {
             self.send_call(call);
         }
@@ -109,7 +101,7 @@ impl Driver {
     pub(super) fn send_held(&mut self) {
         if self.lease.runs() {
             let held = std::mem::take(&mut self.calls.held);
-            self.run_calls(held, self.calls.stream);
+            self.run_calls(held, self.calls.streams);
         } else if !self.calls.held.is_empty() {
             self.renewal.now();
         }
@@ -177,14 +169,12 @@ impl Driver {
     fn running(&self, call: &CallOut, line: &Line) -> Option<Running> {
         let every = self.cx.host.options().delta_interval?;
         let message = self.steps.machine().state.batch().map(|batch| batch.message).unwrap_or_default();
-        let of_its_own = self.calls.stream != self.calls.answer;
-        let asked = of_its_own.then(|| Written::new(message, self.written.subscribe()));
         Some(Running {
             store: Arc::clone(&self.store),
             fence: self.fence.clone(),
-            stream: self.calls.stream,
+            streams: self.calls.streams,
             places: self.calls.places.clone(),
-            asked,
+            asked: Written::new(message, self.written.subscribe()),
             call: call.id.clone(),
             tool: call.tool.clone(),
             reports: line.reports(),

@@ -74,10 +74,7 @@ pub(super) struct Reports(watch::Sender<Option<Progress>>);
 
 impl Reports {
     fn add(&self, progress: Progress) {
-        self.0.send_modify(|waiting| match waiting {
-            Some(waiting) => waiting.add(progress),
-            None => *waiting = Some(progress),
-        });
+        self.0.send_modify(|waiting| waiting.get_or_insert_default().add(progress));
     }
 
     /// Waits for a report, and takes all that came until then.
@@ -152,6 +149,8 @@ mod tests {
         handle.report(Progress::text("b").of(1, None));
         assert_eq!(line.reports().take().await, Progress::text("a\nb").of(1, None));
         assert!(line.reports().take().now_or_never().is_none());
+        handle.report("x".repeat(100_000));
+        assert_eq!(line.reports().take().await.message.len(), 4_096, "a report is bounded");
         let reports = line.reports();
         let (taken, ()) = tokio::join!(reports.take(), async {
             tokio::task::yield_now().await;

@@ -49,7 +49,6 @@ impl Driver {
         };
         let observer = options.observer.clone();
         let after = call.shown.newest();
-        self.calls.answered_in(call.stream);
         let shown = Written::new(after, self.written.subscribe());
         let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
         let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, shown, call.stream, every);

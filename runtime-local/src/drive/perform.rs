@@ -41,7 +41,7 @@ impl Driver {
             Action::RunEarly { call } => self.run_early(call),
             Action::DropEarly { calls, until } => self.drop_early(&calls, until),
             Action::RunHooks { id, step } => self.run_hooks(id, *step),
-            Action::RunCalls { calls, stream } => self.run_calls(calls, stream),
+            Action::RunCalls { calls, stream, own } => self.run_calls(calls, Streams { now: stream, own }),
             Action::StopCalls { calls, reason, until } => self.stop_calls(&calls, reason, until),
             Action::StageResult { id, staging } => self.stage(id, staging),
             Action::Commit { id, commit } => self.commit(id, commit),

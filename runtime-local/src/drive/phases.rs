@@ -68,10 +68,10 @@ impl Sending {
     pub(super) async fn timed_after(mut self, way_is_free: impl Future<Output = ()>) -> Brought {
         tokio::select! {
             biased;
-            () = way_is_free => {}
             Ok(_) = self.stop.wait_for(Option::is_some) => {
-                return Some((Err(ToolError::NotRun(String::from(STOPPED_UNSENT))), Duration::ZERO));
+                return Some((Err(not_sent()), Duration::ZERO));
             }
+            () = way_is_free => {}
         }
         let sent = Instant::now();
         self.sent = sent;
@@ -120,7 +120,7 @@ impl Sending {
         }
         let (lease, closed) = (self.lease.clone(), self.closed.clone());
         let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
-        let reached = phase.clone();
+        let (reached, stop) = (phase.clone(), self.stop.clone());
         let acting = async move {
             reached.begin(Phase::PREPARING);
             match tool.prepare(&call).await {
@@ -135,6 +135,9 @@ impl Sending {
             // The last check of the lease before the effect.
             if !may_act(&lease, &closed) {
                 return None;
+            }
+            if stop.borrow().is_some() {
+                return Some(Err(not_sent()));
             }
             reached.begin(Phase::ACTING);
             Some(tool.call(call).await)
@@ -181,6 +184,11 @@ impl Sending {
     }
 }
 
+/// Returns the error of a call that was asked to stop before it acted.
+fn not_sent() -> ToolError {
+    ToolError::NotRun(String::from(STOPPED_UNSENT))
+}
+
 fn may_act(lease: &Lease, closed: &CancellationToken) -> bool {
     lease.runs() && !closed.is_cancelled()
 }
@@ -195,4 +203,97 @@ async fn clean_up(tool: Arc<dyn Tool>, call: ToolCall) {
         Err(_) => format!("it was not done in {} s", CLEANUP_MAX.as_secs()),
     };
     tracing::warn!(%session, call = %id, why, "a tool did not clean up after a call");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use async_trait::async_trait;
+    use holdover_core::custom::CustomState;
+    use holdover_core::ending::CancelReason;
+    use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId, ToolName};
+    use holdover_core::time::Timestamp;
+    use holdover_core::tool::{EffectClass, ResourceProfile, RunsOn, ToolOutput, ToolSpec};
+    use serde_json::{Value, json};
+
+    use super::super::line::Line;
+    use super::*;
+
+    /// A tool that asks its own call to stop while it is prepared, and notes whether it acted.
+    struct Eager {
+        spec: ToolSpec,
+        stops_itself: Option<Arc<Line>>,
+        acted: AtomicBool,
+    }
+
+    #[async_trait]
+    impl Tool for Eager {
+        fn spec(&self) -> &ToolSpec {
+            &self.spec
+        }
+
+        fn profile(&self, _: &Value) -> ResourceProfile {
+            ResourceProfile::Serial
+        }
+
+        async fn prepare(&self, _: &ToolCall) -> Result<(), ToolError> {
+            if let Some(line) = &self.stops_itself {
+                line.stop(stop());
+            }
+            Ok(())
+        }
+
+        async fn call(&self, _: ToolCall) -> Result<ToolReturn, ToolError> {
+            self.acted.store(true, Ordering::SeqCst);
+            Ok(ToolOutput::text("acted").into())
+        }
+    }
+
+    fn stop() -> Stop {
+        Stop::by(Instant::now() + Duration::from_secs(60), ASK_STOPPED, CancelReason::UserCancelled)
+    }
+
+    #[tokio::test]
+    async fn b33_a_call_that_is_asked_to_stop_before_it_acts_does_not_act() {
+        for in_preparation in [false, true] {
+            let line = Arc::new(Line::new());
+            if !in_preparation {
+                // The run sends the call and asks it to stop at once.
+                line.stop(stop());
+            }
+            let spec = ToolSpec {
+                name: ToolName::new("pay").unwrap(),
+                description: String::new(),
+                parameters: json!({}),
+                effect: EffectClass::AtMostOnce,
+                dangerous: false,
+                runs_on: RunsOn::Server,
+                timeout_ms: None,
+            };
+            let stops_itself = in_preparation.then(|| Arc::clone(&line));
+            let tool = Arc::new(Eager { spec, stops_itself, acted: AtomicBool::new(false) });
+            let call = ToolCall {
+                session: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
+                id: CallId::new("c1").unwrap(),
+                idempotency_key: "k1".to_owned(),
+                arguments: json!({}),
+                timeout: None,
+                state: CustomState::default(),
+                handle: line.handle(),
+            };
+            let now = Timestamp::from_ms(0);
+            let sending = Sending {
+                tool: tool.clone(),
+                call,
+                lease: Lease::granted(Instant::now(), now, now.after(Duration::from_secs(3600))),
+                closed: CancellationToken::new(),
+                sent: Instant::now(),
+                stop: line.stops(),
+            };
+            let brought = sending.timed_after(std::future::ready(())).await;
+            assert!(matches!(brought, Some((Err(ToolError::NotRun(_)), _))), "{brought:?}");
+            assert!(!tool.acted.load(Ordering::SeqCst), "in preparation: {in_preparation}");
+        }
+    }
 }

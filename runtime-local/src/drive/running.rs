@@ -23,16 +23,39 @@ const UNKNOWN: u64 = 1 << 40;
 #[derive(Debug, Default, Clone)]
 pub(super) struct Places(Arc<Mutex<(u32, u64)>>);
 
+/// The streams in which the calls of a step are shown.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Streams {
+    /// The stream in which they are shown first: that of the answer which asks for them, or their own.
+    pub(super) now: u32,
+    /// The stream of the calls.
+    pub(super) own: u32,
+}
+
+/// The result of a write of a delta.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Write {
+    /// It was written, or only this delta is lost.
+    Over,
+    /// Its stream has ended.
+    Ended,
+    /// Another run owns the session.
+    Lost,
+}
+
+/// After each this many deltas of a call, the time between two of them grows by one interval.
+const RARER_AFTER: u32 = 200;
+
 /// The writer of the deltas that show readers a running call: once the call has been out for the time `every`, and then
 /// its progress, at most once in this time. If a write fails, only this delta is lost.
 pub(super) struct Running {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) fence: Fence,
-    pub(super) stream: u32,
+    pub(super) streams: Streams,
     pub(super) places: Places,
-    /// Calls in a stream of their own are shown only once the store has the message that asks for them, because
-    /// that message ends the previous stream.
-    pub(super) asked: Option<Written>,
+    /// The message that asks for the calls. It ends the stream of the answer, so nothing is shown in the stream of the
+    /// calls before the store has it.
+    pub(super) asked: Written,
     pub(super) call: CallId,
     pub(super) tool: ToolName,
     pub(super) reports: Reports,
@@ -53,11 +76,9 @@ impl Running {
 
     async fn tell(mut self) {
         sleep_until(far(Instant::now(), self.every)).await;
-        if let Some(asked) = &mut self.asked {
-            asked.wait().await;
-        }
         let (call, tool) = (self.call.clone(), self.tool.clone());
         let mut open = self.show(&Delta::CallRunning { call, tool }).await;
+        let mut shown = 1_u32;
         while open || self.observer.is_some() {
             let progress = self.reports.take().await;
             if let Some(observer) = &self.observer {
@@ -67,38 +88,53 @@ impl Running {
                 let (call, tool) = (self.call.clone(), self.tool.clone());
                 open = self.show(&Delta::CallProgress { call, tool, progress }).await;
             }
-            sleep(self.every).await;
+            // A follower that comes late reads all deltas, so those of a long call become rarer.
+            sleep(self.every.saturating_mul(1 + shown / RARER_AFTER)).await;
+            shown = shown.saturating_add(1);
         }
     }
 
-    /// Writes a delta. Returns false if the stream takes no more.
-    async fn show(&self, delta: &Delta) -> bool {
-        let Ok(payload) = Payload::json(delta) else { return false };
+    /// Writes a delta to the stream in which the calls are shown now. Returns false if no more can be shown.
+    async fn show(&mut self, delta: &Delta) -> bool {
+        loop {
+            let is_own = self.streams.now == self.streams.own;
+            if is_own {
+                self.asked.wait().await;
+            }
+            match self.write(delta).await {
+                Write::Over => return true,
+                // The answer is in the store.
+                Write::Ended if !is_own => self.streams.now = self.streams.own,
+                Write::Ended | Write::Lost => return false,
+            }
+        }
+    }
+
+    async fn write(&self, delta: &Delta) -> Write {
+        let Ok(payload) = Payload::json(delta) else { return Write::Over };
         let mut places = self.places.0.lock().await;
-        if places.0 != self.stream {
-            *places = (self.stream, UNKNOWN);
+        if places.0 != self.streams.now {
+            *places = (self.streams.now, UNKNOWN);
         }
         // If the place is not known, the first answer names it.
         for _ in 0..2 {
             // The place stays unknown if this future is dropped while the write is in flight.
             let first = std::mem::replace(&mut places.1, UNKNOWN);
-            let batch = DeltaBatch { stream: self.stream, first, deltas: vec![payload.clone()] };
+            let batch = DeltaBatch { stream: self.streams.now, first, deltas: vec![payload.clone()] };
             match self.store.append_deltas(&self.fence, batch).await {
                 Ok(DeltaOutcome::Appended(_)) => {
                     places.1 = first + 1;
-                    return true;
+                    return Write::Over;
                 }
                 Ok(DeltaOutcome::Gap { expected }) => places.1 = expected,
-                Ok(refused @ (DeltaOutcome::Ended | DeltaOutcome::StaleFence)) => {
-                    tracing::debug!(run = %self.fence, ?refused, "a call that is out is not shown");
-                    return false;
-                }
+                Ok(DeltaOutcome::Ended) => return Write::Ended,
+                Ok(DeltaOutcome::StaleFence) => return Write::Lost,
                 Err(error) => {
                     tracing::debug!(run = %self.fence, %error, "a call that is out is not shown");
-                    return true;
+                    return Write::Over;
                 }
             }
         }
-        true
+        Write::Over
     }
 }

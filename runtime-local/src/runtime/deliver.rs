@@ -1,7 +1,7 @@
 //! Deliveries from outside: messages, signals, decisions, and answers of clients.
 
 use holdover_core::background::ChildSignal;
-use holdover_core::ids::{CallId, Incarnation, ItemKey, MessageSeq, PendingId, SessionKey};
+use holdover_core::ids::{CallId, Incarnation, InvalidId, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::image::Images;
 use holdover_core::mailbox::QueueChange;
 use holdover_core::message::{CallSignal, ClientAnswer, Decision, MessagePolicy, Said, SignalBody};
@@ -208,9 +208,15 @@ impl Runtime {
     /// earlier message cannot be [edited](RuntimeError::NotEditable), the key was used before for [something
     /// else](RuntimeError::KeyConflict), the session is [aborted](RuntimeError::Aborted), or there is [no
     /// such session](RuntimeError::NotFound). For an answer: the call [has all its
-    /// answers](RuntimeError::AlreadyAnswered), or is [closed](RuntimeError::NotPending).
+    /// answers](RuntimeError::AlreadyAnswered), or is [closed](RuntimeError::NotPending). For a correction: the name of
+    /// its author is [empty](RuntimeError::Id).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
+        if let What::Message { said: Said { correction_by: Some(by), .. }, .. } = &deliver.what
+            && by.trim().is_empty()
+        {
+            return Err(InvalidId::Empty { kind: "by: the name of who corrects" }.into());
+        }
         let (named, may_be_known) = (deliver.once.named(), deliver.once != Once::Never);
         let (rests_only, edits) = match &deliver.what {
             What::Message { said: Said { edits: Some(message), .. }, .. } => (false, Some(*message)),

@@ -64,14 +64,17 @@ impl Runtime {
 ///
 /// Errors: those of [`machine_of`].
 pub fn glance_of(session: &Session) -> Result<Glance, RuntimeError> {
-    Ok(glance_with(session, &machine_of(session)?.unwrap_or_default()))
+    Ok(glance_with(session, &machine_of(session)?.unwrap_or_default(), max_steps(session)))
+}
+
+/// Returns the agent's limit of steps, if the definition can be read.
+fn max_steps(session: &Session) -> Option<u32> {
+    Definition::read(&session.definition).ok().map(|definition| definition.spec.limits.max_steps)
 }
 
 /// Returns the glance of a session whose machine is `machine`.
-fn glance_with(session: &Session, machine: &Machine) -> Glance {
-    let limits = Definition::read(&session.definition).ok().map(|definition| definition.spec.limits);
-    let granted = machine.turn.granted;
-    Glance::of(session, machine, limits.map(|limits| limits.max_steps.saturating_add(granted)))
+fn glance_with(session: &Session, machine: &Machine, max_steps: Option<u32>) -> Glance {
+    Glance::of(session, machine, max_steps.map(|most| most.saturating_add(machine.turn.granted)))
 }
 
 struct Watched {
@@ -123,7 +126,7 @@ impl Watched {
         let cursor = EventCursor::after(known.incarnation, known.last_event);
         let mut events = self.runtime.events(&self.key, cursor, Follow::Available);
         let mut fold = Fold::of(machine_of(&known)?.unwrap_or_default());
-        let mut then = known;
+        let (most, mut then) = (max_steps(&known), known);
         while let Some(entry) = events.try_next().await?.filter(|entry| entry.seq <= session.last_event) {
             let Event::History { rows } = &entry.event else {
                 note(&mut then, &entry.event);
@@ -135,7 +138,7 @@ impl Watched {
                     tracing::warn!(session = %self.key, %error, "moves of a session are not shown");
                     return Ok(());
                 }
-                self.show(glance_with(&then, fold.machine()));
+                self.show(glance_with(&then, fold.machine(), most));
             }
         }
         Ok(())

@@ -100,6 +100,8 @@ async fn b14_b21_a_correction_from_outside_reaches_a_turn_at_work_and_a_session_
     }
     let busy = outside.deliver(&key, Deliver::message("no")).await.unwrap_err();
     assert!(matches!(busy, RuntimeError::Busy { .. }), "{busy}");
+    let nameless = outside.deliver(&key, Deliver::correction(" ", "use the other pan")).await.unwrap_err();
+    assert!(nameless.to_string().contains("the name of who corrects"), "{nameless}");
     outside.deliver(&key, Deliver::correction("ann", "use the other pan")).await.unwrap();
     completes(run).await;
     outside.deliver(&key, Deliver::correction("ann", "and clean it")).await.unwrap();

@@ -154,6 +154,25 @@ async fn d13_a_call_that_is_stopped_is_cleaned_up_after() {
     assert!(asked.elapsed() <= bound, "{:?}", asked.elapsed());
 }
 
+/// Requirements: B33.
+#[tokio::test(start_paused = true)]
+async fn b33_a_call_that_is_only_being_prepared_is_stopped_at_once_and_has_not_acted() {
+    let tool = Phased::new([Does::Hangs, Does::Well, Does::Well]);
+    let model = Script::calling(vec![("work", "{}")]);
+    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let handle = runtime.execute(say(&agent, "go")).await.unwrap();
+    settle().await;
+    assert_eq!(tool.phases(), ["prepare"]);
+    let asked = Instant::now();
+    runtime.interrupt(handle.key(), "enough").await.unwrap();
+    let (key, _) = finish(handle).await;
+    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+    assert_eq!(tool.phases(), ["prepare", "cleanup"]);
+    assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Cancelled);
+}
+
 #[tokio::test(start_paused = true)]
 async fn b31_a_tool_may_take_all_the_time() {
     const LONG: Duration = Duration::from_secs(60 * 60);

@@ -63,7 +63,7 @@ pub(crate) struct Finished {
 
 /// Runs `command` for at most `limit`. Its output is reported as progress of the call. The process group is killed when
 /// the command ends, when its time is over, or when this future is dropped. If the call should stop, the group is asked to
-/// end, and killed after half of the grace.
+/// end, and killed after half of the grace. Behind the walls of a sandbox, the command is killed at once.
 pub(super) async fn run(
     mut command: Command,
     limit: Duration,
@@ -100,9 +100,16 @@ pub(crate) async fn watch(
                 if let Some(group) = &group {
                     group.ask_to_end();
                 }
-                let exits = until_exit(&mut child, talking.as_mut(), &mut read_to_end);
+                // The other processes of the group may still clean up when the leader has ended. They hold the output open.
+                let ends = async {
+                    let _ = until_exit(&mut child, talking.as_mut(), &mut read_to_end).await;
+                    if !read_to_end {
+                        talking.as_mut().await;
+                        read_to_end = true;
+                    }
+                };
                 // However it ends now, it was stopped.
-                let _ = timeout(stop.grace / 2, exits).await;
+                let _ = timeout(stop.grace / 2, ends).await;
                 Ok(Exit::Stopped(stop.reason))
             }
         };

@@ -108,7 +108,9 @@ impl Word {
                 let alike = decision.arguments == *arguments && lasts;
                 decision.approve && alike && is_kept(reason)
             }
-            Self::Deny(Denial { reason, .. }) => !decision.approve && is_kept(reason),
+            Self::Deny(Denial { reason, aborts, .. }) => {
+                !decision.approve && is_kept(reason) && (!aborts || decision.aborts)
+            }
             Self::Answer(_) => false,
         }
     }

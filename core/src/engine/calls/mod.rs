@@ -57,17 +57,15 @@ impl CallsHandler<'_> {
         }
         if !out.is_empty() {
             self.cx.out.calls.extend(out.iter().map(|call| call.id.clone()));
-            let stream = self.stream_of_calls();
-            self.cx.output.push(Action::RunCalls { calls: out, stream });
+            let own = self.own_stream();
+            let stream = self.cx.mind.draft.streamed.unwrap_or(own);
+            self.cx.output.push(Action::RunCalls { calls: out, stream, own });
             self.cx.output.irrevocable = true;
         }
     }
 
-    /// Returns the stream in which the calls that are sent now are shown.
-    fn stream_of_calls(&mut self) -> u32 {
-        if self.cx.mind.draft.streamed.is_some() {
-            return self.cx.output.streams;
-        }
+    /// Returns the stream of the calls of this step. It ends with the step.
+    fn own_stream(&mut self) -> u32 {
         *self.cx.mind.step.stream.get_or_insert_with(|| {
             self.cx.output.streams = self.cx.output.streams.saturating_add(1);
             self.cx.output.streams

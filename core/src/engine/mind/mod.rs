@@ -74,7 +74,7 @@ pub(crate) struct StepMemory {
     pub(crate) said: String,
     /// The tools of which a call succeeded.
     pub(crate) tools_done: Vec<String>,
-    /// The stream in which the calls are shown, if they have their own.
+    /// The stream of the step's calls, if any were sent.
     pub(crate) stream: Option<u32>,
     /// The places of the results.
     pub(crate) results: Option<MessageRange>,

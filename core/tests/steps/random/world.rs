@@ -237,10 +237,10 @@ impl<'b> World<'b> {
                 Reply::ModelAnswered { id, result }
             }
             Action::RunEarly { .. } | Action::DropEarly { .. } => return,
-            Action::RunCalls { mut calls, stream } => {
+            Action::RunCalls { mut calls, stream, own } => {
                 let call = calls.remove(0);
                 if !calls.is_empty() {
-                    run.out.push_back(Action::RunCalls { calls, stream });
+                    run.out.push_back(Action::RunCalls { calls, stream, own });
                 }
                 let result = come_back(returns);
                 if matches!(result, Err(ToolError::NotRun(_) | ToolError::Transient { .. })) {
