@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use holdover_core::custom::CustomState;
-use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
 use holdover_core::ending::CancelReason;
+use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
 use holdover_core::tool::{
     Bound, CallHandle, CallLink, EffectClass, Progress, StopRequest, Tool, ToolCall, ToolError, ToolOutput,
     ToolReturn, ToolSpec,

@@ -135,9 +135,8 @@ fn quotes(by: &str) -> bool {
 /// Returns the place of the test with this name: a function, a match arm, or a quoted name. `None` if there is none.
 fn place_of(text: &str, name: &str) -> Option<usize> {
     let function = || words(text, name).find(|at| text[..*at].ends_with("fn "));
-    let arm = || {
-        words(text, name).find(|at| text[*at..].lines().next().is_some_and(|line| line.contains("=>")))
-    };
+    let arm =
+        || words(text, name).find(|at| text[*at..].lines().next().is_some_and(|line| line.contains("=>")));
     function().or_else(arm).or_else(|| text.find(&format!("\"{name}\"")))
 }
 
@@ -181,8 +180,7 @@ mod tests {
 
     #[test]
     fn a_page_that_is_right_has_no_fault() {
-        let good =
-            "| A01 | shown | `t.rs::a01_it_holds` |\n| A02 | shown | `t.rs::some_case`<br>`t.rs::a case`<br>`t.rs::it_is` |\n";
+        let good = "| A01 | shown | `t.rs::a01_it_holds` |\n| A02 | shown | `t.rs::some_case`<br>`t.rs::a case`<br>`t.rs::it_is` |\n";
         assert_eq!(told(good), Vec::<String>::new());
         assert_eq!(
             told("| A01 | open | not built |\n| A02 | does not apply | “later” |\n"),

@@ -136,7 +136,10 @@ async fn decide(runtime: &Runtime, round: usize, pending: &PendingEntry, who: &s
     let mut deciders = tokio::task::JoinSet::new();
     for at in 0..DECIDERS_PER_PROCESS {
         let (runtime, key, barrier) = (runtime.clone(), key.clone(), Arc::clone(&barrier));
-        let decision = Decision { by: Some(format!("{who}-{at}")), ..Decision::new((at + round).is_multiple_of(2), body.digest) };
+        let decision = Decision {
+            by: Some(format!("{who}-{at}")),
+            ..Decision::new((at + round).is_multiple_of(2), body.digest)
+        };
         let word = if decision.approve { "approve" } else { "deny" };
         let item = ItemKey::new(format!("{who}-{at}")).unwrap();
         let deliver = Deliver::decision(call, decision).once(item);

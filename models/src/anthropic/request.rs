@@ -227,7 +227,9 @@ fn assistant_blocks<'a>(
         match part {
             AssistantPart::Text { text } if text.trim().is_empty() => {}
             AssistantPart::Text { text: said } => blocks.push(text(said)),
-            AssistantPart::Reasoning { text, signature: Some(signature) } if this_turn && is_own(signature) => {
+            AssistantPart::Reasoning { text, signature: Some(signature) }
+                if this_turn && is_own(signature) =>
+            {
                 blocks.push(match signature.strip_prefix(REDACTED) {
                     Some(data) => Block::RedactedThinking { data },
                     None => Block::Thinking { thinking: text, signature },

@@ -124,11 +124,7 @@ impl Driver {
     }
 
     /// Prepares a call for sending, or returns the reason why it cannot be sent.
-    pub(super) fn sending(
-        &self,
-        call: &CallOut,
-        line: &Line,
-    ) -> Result<Sending, String> {
+    pub(super) fn sending(&self, call: &CallOut, line: &Line) -> Result<Sending, String> {
         let sent = Instant::now();
         let equipped = self.agent.as_ref().and_then(|agent| agent.tool(&call.tool));
         let equipped = &equipped.ok_or_else(|| format!("there is no tool {}", call.tool))?.tool;
@@ -139,12 +135,7 @@ impl Driver {
     }
 
     /// Counts the call as out, and sends its result back once hooks have seen it.
-    fn let_out(
-        &mut self,
-        call: CallOut,
-        line: Line,
-        brings: impl Future<Output = Brought> + Send + 'static,
-    ) {
+    fn let_out(&mut self, call: CallOut, line: Line, brings: impl Future<Output = Brought> + Send + 'static) {
         let id = call.id.clone();
         let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         let (stops, running) = (line.stops(), self.running(&call, &line));

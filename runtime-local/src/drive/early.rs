@@ -60,12 +60,7 @@ impl Default for Early {
 }
 
 impl Early {
-    fn begin(
-        &mut self,
-        call: CallOut,
-        line: Line,
-        brings: impl Future<Output = Brought> + Send + 'static,
-    ) {
+    fn begin(&mut self, call: CallOut, line: Line, brings: impl Future<Output = Brought> + Send + 'static) {
         let (tells, told) = oneshot::channel();
         self.newest += 1;
         let number = self.newest;

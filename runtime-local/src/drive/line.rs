@@ -138,7 +138,10 @@ mod tests {
         let line = Line::new();
         let handle = line.handle();
         drop(line);
-        assert_eq!((handle.stop_request(), handle.stopped().await), (Some(StopRequest::GONE), StopRequest::GONE));
+        assert_eq!(
+            (handle.stop_request(), handle.stopped().await),
+            (Some(StopRequest::GONE), StopRequest::GONE)
+        );
     }
 
     #[tokio::test]

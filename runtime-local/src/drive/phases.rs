@@ -54,11 +54,7 @@ impl Phase {
 
     /// Returns the error for a call that ended without an answer in this phase.
     fn lost(&self, why: String) -> ToolError {
-        if self.is_acting() {
-            ToolError::Lost(why)
-        } else {
-            ToolError::NotRun(why)
-        }
+        if self.is_acting() { ToolError::Lost(why) } else { ToolError::NotRun(why) }
     }
 }
 

@@ -125,10 +125,7 @@ async fn a50_progress_of_a_short_call_is_not_worth_a_write() {
 
 /// Runs a call of the tool, makes `ask` when the call is out, and returns its status, its text, and the time that the
 /// turn took to end.
-async fn stopped(
-    tool: Fake,
-    ask: impl AsyncFn(&Runtime, &SessionKey),
-) -> (ResultStatus, String, Duration) {
+async fn stopped(tool: Fake, ask: impl AsyncFn(&Runtime, &SessionKey)) -> (ResultStatus, String, Duration) {
     let model = Script::calling(vec![("work", "{}")]);
     let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
     let store = store();

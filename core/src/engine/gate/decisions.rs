@@ -101,7 +101,10 @@ impl GateHandler<'_> {
             }
             AtExpiry::Approve => {
                 let saw = Digest::of(self.cx.mind.arguments_of(&call.id).as_bytes());
-                let decision = Decision { reason: Some("the policy lets it run when nobody decides in time".to_owned()), ..Decision::new(true, saw) };
+                let decision = Decision {
+                    reason: Some("the policy lets it run when nobody decides in time".to_owned()),
+                    ..Decision::new(true, saw)
+                };
                 let note = Some("nobody decided in time".to_owned());
                 let record =
                     DecisionRecord { call: call.id.clone(), pending, decision, at: self.cx.run.now, note };

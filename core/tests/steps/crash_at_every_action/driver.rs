@@ -218,7 +218,12 @@ impl<P: Place> Teller<P> {
                     let again = body.tool.as_str() == scenario::TRUSTED && pending.call.as_str() != "c3-0";
                     assert!(!again, "asked about again: {pending:?}");
                     let edited = arguments.clone().filter(|arguments| *arguments != body.arguments);
-                    Payload::json(&Decision { arguments: edited, always: body.tool.as_str() == scenario::TRUSTED, by: Some("ann".into()), ..Decision::new(arguments.is_some(), body.digest) })
+                    Payload::json(&Decision {
+                        arguments: edited,
+                        always: body.tool.as_str() == scenario::TRUSTED,
+                        by: Some("ann".into()),
+                        ..Decision::new(arguments.is_some(), body.digest)
+                    })
                     .unwrap()
                 }
             };

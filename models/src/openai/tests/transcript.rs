@@ -107,7 +107,9 @@ async fn a42_the_data_of_calls_and_of_reasoning_comes_back_to_the_model_that_wro
     let extra = |mark: &str| json!({ "google": { "thought_signature": mark } });
     let call = |index: u32, extra: Value| {
         let function = json!({ "name": "read", "arguments": "{}" });
-        delta(json!({ "tool_calls": [{ "index": index, "id": "x", "function": function, "extra_content": extra }] }))
+        delta(
+            json!({ "tool_calls": [{ "index": index, "id": "x", "function": function, "extra_content": extra }] }),
+        )
     };
     let google = answered(&[call(0, extra("first")), call(1, Value::Null), finish("tool_calls")]).await;
     let detail = |text: &str| json!([{ "type": "reasoning.text", "index": 0, "text": text }]);
@@ -118,9 +120,11 @@ async fn a42_the_data_of_calls_and_of_reasoning_comes_back_to_the_model_that_wro
         finish("tool_calls"),
     ])
     .await;
-    let said = answered(&[delta(json!({ "content": "Hm", "extra_content": extra("text") })), finish("stop")]).await;
+    let said =
+        answered(&[delta(json!({ "content": "Hm", "extra_content": extra("text") })), finish("stop")]).await;
     let results = |many: usize| (1..=many).map(|at| result(&format!("c{at}"), "read", "content"));
-    let transcript = |said: &Message, many| [vec![user("one"), said.clone()], results(many).collect()].concat();
+    let transcript =
+        |said: &Message, many| [vec![user("one"), said.clone()], results(many).collect()].concat();
 
     let body = to_body("test-model", &request(transcript(&google, 2))).unwrap();
     assert_eq!(body["messages"][2]["tool_calls"][0]["extra_content"], extra("first"));
@@ -134,7 +138,8 @@ async fn a42_the_data_of_calls_and_of_reasoning_comes_back_to_the_model_that_wro
     // Another model gets the reasoning alone, and after the turn nobody gets anything.
     let other = to_body("other-model", &request(transcript(&router, 1))).unwrap();
     assert_eq!(other["messages"][2]["reasoning_content"], "I must read");
-    let later = to_body("test-model", &request([transcript(&google, 2), vec![user("two")]].concat())).unwrap();
+    let later =
+        to_body("test-model", &request([transcript(&google, 2), vec![user("two")]].concat())).unwrap();
     for body in [other, later] {
         let sent = body.to_string();
         assert!(!sent.contains("extra_content") && !sent.contains("reasoning_details"), "{sent}");
