@@ -98,8 +98,7 @@ impl Bench {
         recorded(self.world.peer().await, number, self.history.clone())
     }
 
-    /// Opens another handle on the same data that reaches it only through `proxy`. The case counts as not run if the
-    /// harness has no such peer.
+    /// Opens another handle on the same data, through `proxy`. The case counts as not run if the harness has none.
     pub(crate) async fn peer_through(&self, proxy: &Proxy) -> CaseResult<Handle> {
         let Some(peer) = self.world.peer_through(proxy).await else {
             return Err(Failure::not_run("the harness has no peer that goes through a proxy"));
@@ -108,8 +107,7 @@ impl Bench {
         Ok(recorded(peer, number, self.history.clone()))
     }
 
-    /// Returns a command that starts a program which opens the same data, so that the case can kill it. `None` if the
-    /// harness has no such program.
+    /// Returns a command that starts a program which opens the same data, to be killed. `None` if the harness has none.
     pub(crate) fn child(&self) -> Option<std::process::Command> {
         self.world.child()
     }
@@ -190,8 +188,7 @@ impl Bench {
         self.clock.advance(by).await;
     }
 
-    /// Returns the duration of a stall, which is also the lease that the stalled worker asks for. Under a virtual clock
-    /// it is short, because a stall also takes real time.
+    /// Returns the duration of a stall, and of the stalled worker's lease. A virtual clock makes it short in real time.
     pub(crate) fn stall(&self) -> Duration {
         match &self.clock {
             ClockControl::Virtual(_) => VIRTUAL_STALL,

@@ -363,8 +363,7 @@ fn cut() -> Fault {
     Fault::Corrupt("the answer names no row".into())
 }
 
-/// Returns the name of the index of a tenant's sessions by label. Sessions that an earlier format left are in it only
-/// after a rebuild.
+/// Returns the name of the index of a tenant's sessions by label. A rebuild adds the sessions of earlier formats.
 pub(crate) fn labels_index(tenant: &TenantId) -> String {
     format!("labels:{tenant}")
 }
@@ -410,8 +409,7 @@ pub(crate) fn life_entry(key: &SessionKey, life: Incarnation, created: Timestamp
     (lives_index(&key.tenant), place::of_life(life, created, &key.id))
 }
 
-/// Returns the name of the index of a tenant's sessions by incarnation. Sessions that format 1 left without an alarm
-/// are in it only after a rebuild.
+/// Returns the name of the index of a tenant's sessions by incarnation. A rebuild adds those of format 1 without alarm.
 pub(crate) fn lives_index(tenant: &TenantId) -> String {
     format!("lives:{tenant}")
 }

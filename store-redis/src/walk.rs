@@ -54,8 +54,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Creates a walk upwards, after a place and up to the bound `high`. If the place is empty, the walk begins at
-    /// the start.
+    /// Creates a walk upwards, after a place and up to the bound `high`. An empty place means the start.
     pub(crate) fn upwards(
         index: impl Into<String>,
         after: &[u8],

@@ -220,8 +220,7 @@ impl Writer {
         }
     }
 
-    /// Waits for the next request, and meanwhile removes rows of removed sessions. Returns none if all handles were
-    /// dropped.
+    /// Waits for the next request, and meanwhile removes rows of removed sessions. None if all handles were dropped.
     fn next(&mut self, queue: &mut mpsc::Receiver<Message>) -> Option<Message> {
         while self.remains {
             match queue.try_recv() {
@@ -404,8 +403,7 @@ impl Writer {
     fn choose_sync(&mut self, conn: &Connection, provisional: bool) -> Result<(), Fault> {
         let wanted = if provisional { Synchronous::Normal } else { self.connector.synchronous() };
         if wanted != self.synchronous {
-            // The pragma is compiled each time, because it may act when it is compiled, and a cached statement would
-            // not.
+            // The pragma is compiled each time: it may act when it is compiled, and a cached statement would not.
             conn.execute_batch(wanted.pragma())?;
             self.synchronous = wanted;
         }

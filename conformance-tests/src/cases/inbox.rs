@@ -1,6 +1,4 @@
 //! Deliveries: idempotent, ordered, and consumed once.
-//!
-//! Requirements: C09, C28.
 
 use holdover_store::INBOX_PAGE;
 

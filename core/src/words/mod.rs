@@ -9,6 +9,7 @@ mod setters;
 
 pub mod agent;
 pub mod background;
+pub(crate) mod cancel;
 pub mod children;
 pub mod custom;
 pub mod delta;

@@ -21,8 +21,8 @@ use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown}
 /// A model behind a server that speaks OpenAI's chat completions API, with streaming.
 ///
 /// A stream that ends without `[DONE]` or without a stop reason was cut: it gives an error, never an answer. Reasoning
-/// is sent back within its turn, as servers that show reasoning require, with the data by which they recognise it. The arguments of calls are sent back as the
-/// model wrote them, even if they are not valid JSON.
+/// is sent back within its turn, as servers that show reasoning require, with the data by which they recognise it. The
+/// arguments of calls are sent back as the model wrote them, even if they are not valid JSON.
 pub struct OpenAi {
     name: String,
     circuit: String,

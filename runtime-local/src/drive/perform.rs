@@ -15,6 +15,7 @@ use tokio::time::{sleep_until, timeout};
 
 use super::Driver;
 use super::done::Done;
+use super::running::Streams;
 use super::summary::Asking;
 use super::transcript::{Reading, Unread};
 use crate::gate;

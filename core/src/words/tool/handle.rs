@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::words::ending::CancelReason;
+use crate::words::cancel::CancelReason;
 
 /// The number of bytes of a progress text that readers see. Of a longer text they see the end.
 const MESSAGE_BYTES_MAX: usize = 4_096;
