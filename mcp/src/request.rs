@@ -62,6 +62,7 @@ impl Client {
 }
 
 /// Returns the response to a tool call, whatever its kind. A server may leave out an empty content.
+#[allow(clippy::wildcard_enum_match_arm, reason = "other results answer other requests")]
 fn response(result: ServerResult) -> Result<CallToolResponse, ServiceError> {
     match result {
         ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
@@ -69,7 +70,6 @@ fn response(result: ServerResult) -> Result<CallToolResponse, ServiceError> {
         ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
         ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(without_content()),
         ServerResult::CustomResult(result) if has_only_meta(&result.0) => Ok(without_content()),
-        // Any other result is none of a tool call.
         _ => Err(ServiceError::UnexpectedResponse),
     }
 }

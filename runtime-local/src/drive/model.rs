@@ -184,7 +184,7 @@ impl Teller {
                 Delta::Reasoning { text } => observer.on_reasoning(&self.of, text),
                 Delta::CallStarted { tool } => observer.on_call_started(&self.of, tool),
                 // A model does not send this delta.
-                Delta::CallRunning { .. } => {}
+                Delta::CallRunning { .. } | Delta::CallProgress { .. } => {}
                 // All deltas of this version are named above. The lint finds missing ones.
                 _ => {}
             }

@@ -113,8 +113,6 @@ async fn b14_b21_a_correction_from_outside_reaches_a_turn_at_work_and_a_session_
 
 /// Returns the text of a message that the user did not say.
 fn said_by_engine(message: &Message) -> Option<String> {
-    match message {
-        Message::User(said) => said.by_engine.then(|| said.text.clone()),
-        _ => None,
-    }
+    let Message::User(said) = message else { return None };
+    said.by_engine.then(|| said.text.clone())
 }

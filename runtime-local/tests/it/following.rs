@@ -66,7 +66,10 @@ impl Screen {
                 *place = entry.place;
                 match entry.delta {
                     Delta::Text { text: more } => text.push_str(&more),
-                    Delta::Reasoning { .. } | Delta::CallStarted { .. } | Delta::CallRunning { .. } => {
+                    Delta::Reasoning { .. }
+                    | Delta::CallStarted { .. }
+                    | Delta::CallRunning { .. }
+                    | Delta::CallProgress { .. } => {
                         panic!("the model only says text")
                     }
                     other => panic!("{other:?}"),

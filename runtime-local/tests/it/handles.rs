@@ -76,15 +76,19 @@ async fn shows_progress(calls: Vec<(&'static str, &'static str)>, effect: Effect
                         told.push((is.to_string(), None));
                     }
                 }
-                Shown::Delta(entry) => match entry.delta {
-                    Delta::CallRunning { .. } => told.push(("runs".to_owned(), None)),
-                    Delta::CallProgress { call, tool, progress } => {
+                Shown::Delta(entry) => {
+                    if let Delta::CallRunning { call, .. } = &entry.delta
+                        && call.as_str() == "c1-0"
+                    {
+                        told.push(("runs".to_owned(), None));
+                    }
+                    if let Delta::CallProgress { call, tool, progress } = entry.delta {
                         assert_eq!((call.as_str(), tool.as_str()), ("c1-0", "work"));
                         told.push(("progress".to_owned(), Some(progress)));
                     }
-                    _ => {}
-                },
-                _ => {}
+                }
+                Shown::Dropped { .. } => {}
+                other => panic!("{other:?}"),
             }
         }
         told
