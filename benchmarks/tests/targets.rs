@@ -1,5 +1,5 @@
-//! Checks that the measurements on the published benchmark page keep the engine's promises, and that the page is not stale:
-//! what it says of the store and of the bytes of a step is what this version does. Nothing is timed here.
+//! Checks that the measurements on the published benchmark page keep the engine's promises, and that the page is not
+//! stale: what it says of the store and of the bytes of a step is what this version does. Nothing is timed here.
 //!
 //! The counts behind the promise are asserted without a page by `holdover/tests/growth`.
 //!
@@ -28,8 +28,8 @@ const FACTS: [&str; 7] =
     ["holdover", "schema", "journal_mode", "synchronous", "page_size", "busy_timeout_ms", "wal_bytes_max"];
 /// The averages over a whole session that depend on this version, and not on the machine.
 const COUNTS: [&str; 2] = ["- Transactions a step: ", "- Bytes of payloads written a step: "];
-/// The maximum difference of such an average, as a part of it. Short sessions share the beginning and the end of their turn
-/// among fewer steps.
+/// The maximum difference of such an average, as a part of it. Short sessions share the beginning and the end of their
+/// turn among fewer steps.
 const COUNTS_APART_MAX: f64 = 0.05;
 
 /// A page of benchmarks.

@@ -22,8 +22,8 @@ pub struct Arm<'a> {
     pub guarded: bool,
 }
 
-/// Returns all `match` expressions, in the order in which they begin. Those inside of arms are among them. The source must
-/// be formatted: an arm whose body is no block ends with a comma.
+/// Returns all `match` expressions, in the order in which they begin. Those inside of arms are among them. The source
+/// must be formatted: an arm whose body is no block ends with a comma.
 pub fn matches<'a>(tokens: &[Token<'a>]) -> Vec<Match<'a>> {
     let begins = tokens.iter().enumerate().filter(|(_, token)| token.says("match"));
     begins.filter_map(|(at, token)| Some(Match { line: token.line, arms: arms(tokens, at)? })).collect()

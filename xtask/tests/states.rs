@@ -1,5 +1,5 @@
-//! Checks that code which handles the states of a session names each of them: no arm of a `match` covers the states that
-//! it does not name. So a new state does not compile until every handler says what becomes of it.
+//! Checks that code which handles the states of a session names each of them: no arm of a `match` covers the states
+//! that it does not name. So a new state does not compile until every handler says what becomes of it.
 //!
 //! Requirements: A01.
 
@@ -148,8 +148,8 @@ fn faults(tree: &Tree) -> (usize, Vec<Fault>) {
     (count, faults)
 }
 
-/// Returns the places at which the patterns of this match hold states: 0 for a match over one value, and otherwise places
-/// of a tuple.
+/// Returns the places at which the patterns of this match hold states: 0 for a match over one value, and otherwise
+/// places of a tuple.
 fn places(one: &Match<'_>, types: &[&str], names: &BTreeSet<String>) -> BTreeSet<usize> {
     let mut places = BTreeSet::new();
     for arm in &one.arms {

@@ -1,5 +1,5 @@
-//! Sessions with links to others: children, background children, heirs and handoffs. Each family has a tenant of its own, and
-//! the root of each is told the name of the family. A person is asked before a member pays.
+//! Sessions with links to others: children, background children, heirs and handoffs. Each family has a tenant of its
+//! own, and the root of each is told the name of the family. A person is asked before a member pays.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -210,8 +210,8 @@ pub(crate) async fn go_on<P: Place>(place: &P, release: &Path) {
     place.close(store).await;
 }
 
-/// Asserts that the family of an old release goes on until every member rests, and that the history of each still rebuilds
-/// its state.
+/// Asserts that the family of an old release goes on until every member rests, and that the history of each still
+/// rebuilds its state.
 async fn goes_on(runtime: &Runtime, family: &str) {
     let (root, all) = (root(family), SessionQuery::all(root(family).tenant));
     assert_eq!(runtime.would_break(&all).await.unwrap(), [], "{family}: nothing breaks");

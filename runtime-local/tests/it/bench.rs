@@ -53,8 +53,9 @@ pub(crate) fn store_for(real_time_max: Duration) -> MemoryStore {
     )
 }
 
-/// The longest real time for which a test may use a store, unless it says otherwise. Virtual time would run on for ever if an awaited event never
-/// came. A test that exceeds this limit ends the whole test program, which prints the test's name.
+/// The longest real time for which a test may use a store, unless it says otherwise. Virtual time would run on for ever
+/// if an awaited event never came. A test that exceeds this limit ends the whole test program, which prints the test's
+/// name.
 pub(crate) const REAL_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// A watchdog that ends the program unless it is dropped in time.

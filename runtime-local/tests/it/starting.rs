@@ -174,8 +174,8 @@ fn an_agent_that_cannot_work_is_not_built() {
     assert!(matches!(schema, Err(AgentError::Schema { .. })));
 }
 
-/// No worker exists when the request comes, and the runtime that took it is gone before one does. Each store handle on the
-/// file stands for a process.
+/// No worker exists when the request comes, and the runtime that took it is gone before one does. Each store handle on
+/// the file stands for a process.
 ///
 /// Requirements: C06.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,5 @@
-//! What a suspended session leaves in its process: nothing. All tasks of the process are counted, and the streams of the
-//! model and the calls of tools that are open.
+//! What a suspended session leaves in its process: nothing. All tasks of the process are counted, and the streams of
+//! the model and the calls of tools that are open.
 //!
 //! A timer, a waiter and a connection belong to a future, and a future that lives on after its run must be in a task.
 //!
@@ -50,8 +50,8 @@ struct Waits {
     as_what: OutcomeKind,
 }
 
-/// Returns an agent whose first answer calls this tool, or the sub-agent of that name, or whose model fails at first. The
-/// sub-agent asks a person, too. If it `leaks`, a call begins a task that nobody ends.
+/// Returns an agent whose first answer calls this tool, or the sub-agent of that name, or whose model fails at first.
+/// The sub-agent asks a person, too. If it `leaks`, a call begins a task that nobody ends.
 fn waits(tool: &'static str, as_what: OutcomeKind, leaks: bool) -> Waits {
     let script = Script::new(move |request| {
         let is_child = request.system.contains("You help.");
@@ -114,8 +114,8 @@ async fn tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-/// Runs a session until it is suspended. Returns the number of tasks that it began and that still live, and of streams and
-/// calls that are still open.
+/// Runs a session until it is suspended. Returns the number of tasks that it began and that still live, and of streams
+/// and calls that are still open.
 async fn left_by(waits: &Waits, runtime: &Runtime) -> (usize, usize) {
     let (before, holders) = (tasks().await, Arc::strong_count(&waits.open));
     let mut run = runtime.execute(say(&waits.agent, "go")).await.unwrap();

@@ -73,8 +73,8 @@ fn facts() -> Facts {
     Facts { now: Timestamp::from_ms(7) }
 }
 
-/// A session in a state that this version does not know. Whatever the purpose of the run, it does not begin, and the error
-/// names the state.
+/// A session in a state that this version does not know. Whatever the purpose of the run, it does not begin, and the
+/// error names the state.
 ///
 /// Requirements: C03.
 #[test]
