@@ -5,6 +5,7 @@
 //! only shrink.
 
 pub mod allowed;
+pub mod arms;
 pub mod fault;
 pub mod graph;
 pub mod lexer;

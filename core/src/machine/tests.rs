@@ -24,6 +24,7 @@ use background::{awaiting, background, beginning, needs_children, task};
 use handing_over::handed_to;
 mod losing;
 mod moves;
+mod refusing;
 mod steering;
 mod suspending;
 mod validation;

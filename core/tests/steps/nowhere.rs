@@ -1,6 +1,6 @@
 //! Runs that could make no progress.
 //!
-//! Requirements: C04.
+//! Requirements: C03, C04.
 
 use std::sync::Arc;
 
@@ -102,6 +102,7 @@ fn c04_a_call_whose_tool_is_gone_is_told_to_the_model() {
     check::at_rest(&bench);
 }
 
+/// Requirements: C03.
 #[test]
 fn what_the_machine_does_not_take_ends_the_turn_and_loses_no_run() {
     let bench = Bench::new();

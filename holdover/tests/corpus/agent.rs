@@ -55,7 +55,7 @@ pub(crate) fn agent(when: When, sent: &Sent) -> Arc<Agent> {
     Arc::new(agent.build().unwrap())
 }
 
-fn spec(name: &str, effect: EffectClass) -> ToolSpec {
+pub(crate) fn spec(name: &str, effect: EffectClass) -> ToolSpec {
     ToolSpec {
         name: ToolName::new(name).unwrap(),
         description: format!("the tool {name}"),
@@ -67,10 +67,10 @@ fn spec(name: &str, effect: EffectClass) -> ToolSpec {
     }
 }
 
-struct Does {
-    spec: ToolSpec,
-    when: When,
-    sent: Sent,
+pub(crate) struct Does {
+    pub(crate) spec: ToolSpec,
+    pub(crate) when: When,
+    pub(crate) sent: Sent,
 }
 
 #[async_trait]

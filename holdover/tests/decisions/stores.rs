@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{agent, check_transcript, decide, key, the_pending_call, work};
 
 fn rounds() -> usize {
-    std::env::var("HOLDOVER_DECISIONS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(4)
+    std::env::var("HOLDOVER_DECISIONS").map_or(4, |rounds| rounds.parse().unwrap())
 }
 
 /// Returns the runtime of a process with this handle of a store. Payments are recorded in the folder, so the store need
@@ -88,5 +88,13 @@ async fn u02_on_redis_one_of_64_decisions_is_taken() {
     let launcher = Launcher::new().unwrap();
     let server = launcher.redis(&[]).unwrap();
     let open = async || Arc::new(RedisStore::open_url(&server.url()).await.unwrap());
+    decide_on(open().await, open().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u02_on_a_redis_cluster_one_of_64_decisions_is_taken() {
+    let launcher = Launcher::new().unwrap();
+    let cluster = launcher.redis_cluster().unwrap();
+    let open = async || Arc::new(RedisStore::open_url(&cluster.url()).await.unwrap());
     decide_on(open().await, open().await).await;
 }

@@ -18,16 +18,16 @@ const STREAMED: usize = 5;
 /// The statements of the answer that ends the turn, in one commit that also ends the run.
 const ENDING: usize = 11;
 
-const STEPS: u64 = 505;
+const STEPS: u64 = 1_005;
 /// The steps whose cost is checked: one of each kind early, and one of each kind late.
 const EARLY: RangeInclusive<u64> = 6..=10;
-const LATE: RangeInclusive<u64> = 501..=505;
+const LATE: RangeInclusive<u64> = 1_001..=1_005;
 
 /// The maximum number of bytes of a step that depend on the speed of the machine: history rows hold the milliseconds
 /// before an input, if there are any.
 const MILLISECONDS_MAX: usize = 50;
 
-/// The maximum number of bytes by which late steps may be larger. Their numbers have more digits: 98 bytes in all
+/// The maximum number of bytes by which late steps may be larger. Their numbers have more digits: about 100 bytes in all
 /// commits of a step.
 const DIGITS_MAX: usize = 100 + MILLISECONDS_MAX;
 

@@ -42,26 +42,35 @@ pub(crate) fn store_now(began: Instant) -> Timestamp {
 }
 
 pub(crate) fn store() -> MemoryStore {
-    MemoryStore::with(Virtual { began: Instant::now(), _watch: Watch::begin() }, Limits::default())
+    store_for(REAL_TIME_MAX)
 }
 
-/// The longest real time for which a test may use a store. Virtual time would run on for ever if an awaited event never
-/// came. A test that exceeds this limit ends the whole test program, which prints the test's name.
-const REAL_TIME_MAX: Duration = Duration::from_secs(120);
+/// Returns a store that a test may use for this long, in real time.
+pub(crate) fn store_for(real_time_max: Duration) -> MemoryStore {
+    MemoryStore::with(
+        Virtual { began: Instant::now(), _watch: Watch::begin(real_time_max) },
+        Limits::default(),
+    )
+}
 
-/// A watchdog that ends the program unless it is dropped within `REAL_TIME_MAX`.
+/// The longest real time for which a test may use a store, unless it says otherwise. Virtual time would run on for ever
+/// if an awaited event never came. A test that exceeds this limit ends the whole test program, which prints the test's
+/// name.
+pub(crate) const REAL_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// A watchdog that ends the program unless it is dropped in time.
 pub(crate) struct Watch(#[expect(dead_code, reason = "dropping it says that the test is over")] Sender<()>);
 
 impl Watch {
-    fn begin() -> Self {
+    fn begin(real_time_max: Duration) -> Self {
         let (over, waits) = channel();
         let test = thread::current().name().unwrap_or("a test").to_owned();
         thread::spawn(move || {
-            if waits.recv_timeout(REAL_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
+            if waits.recv_timeout(real_time_max) == Err(RecvTimeoutError::Timeout) {
                 // `eprintln` is not used, because the output of a test is held back until the test is over.
                 let _ = writeln!(
                     stderr(),
-                    "{test}: not over after {REAL_TIME_MAX:?}: what it waits for does not come"
+                    "{test}: not over after {real_time_max:?}: what it waits for does not come"
                 );
                 std::process::exit(101);
             }
@@ -80,7 +89,7 @@ impl Layer for Watch {
 /// Opens a store in a file, which runs in real time, with the same time limit.
 pub(crate) async fn file_store(file: impl AsRef<Path>) -> Layered<SqliteStore, Watch> {
     let store = SqliteStore::open(SqliteOptions::new(file)).await.unwrap();
-    Layered::new(store, Watch::begin())
+    Layered::new(store, Watch::begin(REAL_TIME_MAX))
 }
 
 pub(crate) fn options() -> RuntimeOptions {

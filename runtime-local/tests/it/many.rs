@@ -12,12 +12,17 @@ use holdover_core::message::ResultStatus;
 use holdover_core::store::{PendingQuery, SessionStatus};
 use holdover_runtime_local::WorkerOptions;
 
-use crate::bench::{agent, asking_for, finish, only_result, runtime, say, store, tenant, worker};
+use crate::bench::{
+    REAL_TIME_MAX, agent, asking_for, finish, only_result, runtime, say, store_for, tenant, worker,
+};
 use crate::script::Script;
 use crate::tools::Fake;
 
+/// The real time that one call may take of the whole test.
+const EACH: Duration = Duration::from_millis(30);
+
 fn pending() -> usize {
-    std::env::var("HOLDOVER_PENDING").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000)
+    std::env::var("HOLDOVER_PENDING").map_or(1_000, |count| count.parse().unwrap())
 }
 
 #[tokio::test(start_paused = true)]
@@ -26,7 +31,7 @@ async fn u05_of_many_calls_that_nobody_answers_each_expires_no_more_than_a_secon
     let limits = Limits::default().answer_timeout_ms(Some(30 * 60 * 1000));
     let agent = agent(&model).limits(limits).tool(Fake::echo("pay")).gate(asking_for("pay"));
     let agent = Arc::new(agent.build().unwrap());
-    let store = store();
+    let store = store_for(REAL_TIME_MAX + EACH * u32::try_from(pending()).unwrap());
     let runtime = runtime(&store, &agent);
     let mut keys = Vec::new();
     for _ in 0..pending() {

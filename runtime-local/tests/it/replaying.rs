@@ -24,7 +24,7 @@ use crate::script::Script;
 use crate::tools::Fake;
 
 /// Runs a session until its turn is over.
-async fn rested() -> (MemoryStore, Runtime, SessionKey) {
+pub(crate) async fn rested() -> (MemoryStore, Runtime, SessionKey) {
     let agent = agent(&Script::calling(vec![("pay", "{}")])).tool(Fake::echo("pay"));
     let (store, agent) = (store(), Arc::new(agent.build().unwrap()));
     let runtime = runtime(&store, &agent);
@@ -33,7 +33,7 @@ async fn rested() -> (MemoryStore, Runtime, SessionKey) {
 }
 
 /// Writes a commit to the session without going through the engine.
-async fn tamper(store: &MemoryStore, key: &SessionKey, change: impl FnOnce(&Claim) -> Commit) {
+pub(crate) async fn tamper(store: &MemoryStore, key: &SessionKey, change: impl FnOnce(&Claim) -> Commit) {
     let one = ClaimOne {
         run: "tampers".parse().unwrap(),
         worker: "nobody".parse().unwrap(),
@@ -53,7 +53,7 @@ async fn tamper(store: &MemoryStore, key: &SessionKey, change: impl FnOnce(&Clai
     assert!(matches!(written, CommitOutcome::Committed(_)), "{written:?}");
 }
 
-fn operation() -> OperationId {
+pub(crate) fn operation() -> OperationId {
     "tampers".parse().unwrap()
 }
 

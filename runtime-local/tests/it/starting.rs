@@ -1,13 +1,15 @@
 //! Idempotency keys, agents that do not fit, and effects that a store cannot protect.
 //!
-//! Requirements: C08, C09.
+//! Requirements: C06, C08, C09.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::{Incarnation, ItemKey, QueueLabel, SessionId, SessionKey};
-use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, Start, StateStore};
+use holdover_core::message::Message;
+use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, SessionStatus, Start, StateStore};
 use holdover_core::tool::EffectClass;
 use holdover_runtime_local::{
     Agent, AgentError, Agents, Fork, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, WorkerOptions,
@@ -15,7 +17,7 @@ use holdover_runtime_local::{
 };
 use uuid::Uuid;
 
-use crate::bench::{agent, completes, options, runtime, say, store, tenant, transcript, worker};
+use crate::bench::{agent, completes, file_store, options, runtime, say, store, tenant, transcript, worker};
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
@@ -170,6 +172,69 @@ fn an_agent_that_cannot_work_is_not_built() {
     spec.parameters = serde_json::json!({ "type": 7 });
     let schema = Agent::builder("a").model(model()).client_tool(spec).build();
     assert!(matches!(schema, Err(AgentError::Schema { .. })));
+}
+
+/// No worker exists when the request comes, and the runtime that took it is gone before one does. Each store handle on
+/// the file stands for a process.
+///
+/// Requirements: C06.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c06_a_start_keeps_the_request_and_returns_and_a_worker_that_begins_later_does_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("holdover.db");
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let front = runtime_on(&file, &[]).await;
+    let before = front.now();
+    let mut started = Vec::new();
+    for text in ["one", "two"] {
+        let request = say(&agent, text).served_elsewhere();
+        started.push(front.start(request).await.unwrap());
+    }
+    let after = front.now();
+    drop(front);
+    assert!(started.iter().all(|started| !started.duplicate));
+    assert_ne!(started[0].key, started[1].key, "each has an id of its own");
+
+    // Another process reads who asked for what, and when.
+    let reader = runtime_on(&file, &[]).await;
+    let mut requests = Vec::new();
+    for (started, text) in started.iter().zip(["one", "two"]) {
+        let session = reader.session(&started.key).await.unwrap().unwrap();
+        assert_eq!((&session.key, session.status, session.unread), (&started.key, SessionStatus::Idle, 1));
+        assert!((before..=after).contains(&session.created_at), "{before} {session:?} {after}");
+        assert!(session.alarm.is_some_and(|alarm| alarm <= after), "a worker is wanted at once");
+        // Nobody has taken it: it has no lease, no run and no message.
+        assert_eq!((session.epoch.0, session.lease, session.last_message.0), (0, None, 0));
+        assert_eq!(reader.runs(&started.key, Default::default()).await.unwrap().items, []);
+        let queued = reader.queued(&started.key).await.unwrap();
+        assert_eq!(queued.len(), 1);
+        assert_eq!(queued[0].text, text);
+        assert!((before..=after).contains(&queued[0].at), "{before} {queued:?} {after}");
+        requests.push(queued[0].key.clone());
+    }
+    assert_ne!(requests[0], requests[1], "each request has an id of its own");
+    assert_eq!(model.asked().len(), 0, "nothing has run");
+
+    let _worker = worker(&runtime_on(&file, &[&agent]).await, WorkerOptions::default());
+    let mut runs = Vec::new();
+    for (started, text) in started.iter().zip(["one", "two"]) {
+        assert_eq!(reader.wait(&started.key).await.unwrap().kind(), OutcomeKind::Completed);
+        let said = transcript(&reader, &started.key).await;
+        assert!(matches!(&said[0], Message::User(said) if said.text == text), "{said:?}");
+        let of = reader.runs(&started.key, Default::default()).await.unwrap().items;
+        assert_eq!(of.len(), 1);
+        assert!(of[0].started_at >= after);
+        runs.push(of[0].run.clone());
+    }
+    assert_ne!(runs[0], runs[1], "each run has an id of its own");
+    assert_eq!(model.asked().len(), 2);
+}
+
+/// Returns the runtime of a process with a handle of its own on the store in this file.
+async fn runtime_on(file: &Path, agents: &[&Arc<Agent>]) -> Runtime {
+    let agents: Agents = agents.iter().map(|agent| Arc::clone(agent)).collect();
+    Runtime::new(Arc::new(file_store(file).await), agents, RuntimeOptions::default())
 }
 
 /// A session has one turn at a time (C08): a `start` while a turn runs joins it; `execute` in another process fails

@@ -73,6 +73,33 @@ fn facts() -> Facts {
     Facts { now: Timestamp::from_ms(7) }
 }
 
+/// A session in a state that this version does not know. Whatever the purpose of the run, it does not begin, and the
+/// error names the state.
+///
+/// Requirements: C03.
+#[test]
+fn c03_no_run_begins_in_a_state_that_no_handler_knows_and_the_error_names_it() {
+    let mut state = serde_json::to_value(Machine::default()).unwrap();
+    state["state"]["state"] = "dreaming".into();
+    let stored = Payload::json(&state).unwrap();
+    let agent = || Arc::new(AgentSpec::new("a"));
+    type Begin = fn(Claim, Arc<AgentSpec>) -> Result<StepIterator, StartError>;
+    let begin: [Begin; 4] = [
+        |claim, agent| StepIterator::start(claim, agent, facts()),
+        |claim, agent| StepIterator::resume(claim, agent, facts()),
+        |claim, agent| StepIterator::fail(claim, agent, ErrorInfo::new("test", "it broke"), facts()),
+        |claim, _| StepIterator::end(claim, facts()),
+    ];
+    for begin in begin {
+        assert!(begin(claim(), agent()).is_ok(), "without that state it begins");
+        let mut claim = claim();
+        claim.session.state = Some(stored.clone());
+        let refused = begin(claim, agent()).expect_err("nobody knows this state");
+        assert_eq!((refused.key.to_string(), refused.what), ("t/s".to_owned(), "state"));
+        assert!(refused.to_string().contains("unknown variant `dreaming`"), "{refused}");
+    }
+}
+
 #[test]
 fn a_staged_result_that_cannot_be_read_is_never_passed_over() {
     let said = Message::Notice(Notice::new("no result")).to_payload().unwrap();

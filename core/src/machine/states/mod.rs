@@ -46,6 +46,13 @@ fn refuse() -> Lead {
     Err(Denial(None))
 }
 
+/// Hands the input to the handler of the machine's state. Every state is named, so a new one does not compile until it
+/// has a handler (requirement A01).
+#[deny(
+    clippy::wildcard_enum_match_arm,
+    clippy::match_wildcard_for_single_variants,
+    reason = "every state has a handler"
+)]
 pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Result<Transition, Refused> {
     let refused = |detail| Refused { state: machine.state.kind(), input: input.kind(), detail };
     if !table::admits(machine.state.kind(), input.kind()) {
