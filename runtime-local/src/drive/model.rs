@@ -183,7 +183,7 @@ impl Teller {
                 Delta::Text { text } => observer.on_text(&self.of, text),
                 Delta::Reasoning { text } => observer.on_reasoning(&self.of, text),
                 Delta::CallStarted { tool } => observer.on_call_started(&self.of, tool),
-                // A model does not send this delta.
+                // A model does not send these deltas.
                 Delta::CallRunning { .. } | Delta::CallProgress { .. } => {}
                 // All deltas of this version are named above. The lint finds missing ones.
                 _ => {}
