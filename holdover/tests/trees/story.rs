@@ -78,16 +78,21 @@ impl Story {
             Layered::new(Arc::clone(&self.store), self.dying.clone());
         let first = self.work(Arc::new(mortal), &stop);
         let (ends, orders, dies) = (self.ends(&person), self.orders(&person), self.dies(first, &stop));
-        tokio::join!(orders, dies, async {
+        let ends = async {
             ends.await;
             self.dying.over.cancel();
             let comes_late = self.order().is_some_and(|(_, then)| then == Then::ComesLate);
             if comes_late && self.dying.reached.is_cancelled() {
                 self.dying.came.cancelled().await;
-                self.rest(&person).await;
             }
+        };
+        let all = async {
+            tokio::join!(orders, ends);
+            // A person who carries an order out may stop a session that already rested. It is stopped by a worker.
+            self.rest(&person).await;
             stop.cancel();
-        });
+        };
+        tokio::join!(dies, all);
         self.look(&person).await
     }
 
