@@ -36,6 +36,9 @@ pub(crate) struct Scaling {
     /// The number of seconds for which the exchanges of a worker that finds nothing are counted.
     #[arg(long, value_name = "N", default_value_t = 30)]
     idle: u64,
+    /// Measures this backend alone: sqlite, postgres, redis or redis-cluster.
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
     /// Writes the report to this file too.
     #[arg(long, value_name = "FILE.md")]
     pub(crate) report: Option<std::path::PathBuf>,
@@ -85,6 +88,9 @@ impl Scaling {
         let mut all = Vec::new();
         for place in Place::all(&self.places) {
             let name = place.name();
+            if self.only.as_ref().is_some_and(|only| only.replace('-', " ") != name) {
+                continue;
+            }
             let measured = self.one(&place).await;
             all.push(measured.map_err(|error| format!("{name}: {error}"))?);
         }
@@ -98,6 +104,7 @@ impl Scaling {
         let began = Instant::now();
         crowd::suspended(store, "crowd", self.beside).await?;
         let made_in = began.elapsed();
+        backend.settle().await?;
         let beside = self.waits(store).await?;
         let exchanges = idle::exchanges(&backend, Duration::from_secs(self.idle)).await?;
         let no_backlog = self.turns(store, 0).await?;

@@ -16,7 +16,8 @@ pub(super) fn write(command: &str, facts: &Facts, beside: usize, backlog: usize,
     lines.extend(facts.iter().map(|(name, value)| format!("| {name} | {value} |")));
     lines.push(format!(
         "\n## What workers and people wait for\n\nFirst on a store with nothing in it, then beside {beside} suspended \
-         sessions of one tenant, each with an open call and an alarm that lies ahead. One asks at a time. *Idle*: a look at \
+         sessions of one tenant, each with an open call and an alarm that lies ahead. Postgres was vacuumed in between, as it \
+         does by itself some minutes after so many writes. One asks at a time. *Idle*: a look at \
          what is due that finds nothing. *Claim*: one of {DUE} due sessions is claimed. *Find*: an asking is found by its \
          id alone, as `holdover approve ID` does it: its session by the life that the id names, and the calls of that. \
          *Answer*: it is delivered. Milliseconds: median, and the 99th of a hundred. *Exchanges*: how often a worker as it is by \

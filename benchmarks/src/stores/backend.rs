@@ -122,6 +122,11 @@ impl Backend {
         self.bare.exchanges().await
     }
 
+    /// Does at once what the server does in the background after many writes: Postgres vacuums the tables of the store.
+    pub(crate) async fn settle(&self) -> Result<(), Failed> {
+        self.bare.settle().await
+    }
+
     /// Removes everything that was created. Returns the sizes of the files once everything is written back.
     pub(crate) async fn close(self) -> Result<Files, Failed> {
         match self.opened {
