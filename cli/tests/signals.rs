@@ -118,7 +118,7 @@ fn a_worker_that_is_told_to_stop_starts_nothing_more_unless_it_is_told_otherwise
 #[test]
 fn an_interrupt_says_whom_it_waits_for() {
     let fixture = Fixture::new();
-    let running = fixture.start(&["run", "agent.toml", "--session", "s", "--lease", "3s", "linger"]);
+    let running = fixture.start(&["run", "agent.toml", "--session", "s", "--lease", "12s", "linger"]);
     wait_until("the command runs", || is_written(&fixture.path("files/marker")));
     running.signal(Signal::KILL);
     running.end();

@@ -138,7 +138,7 @@ fn kill_workers(
         let survivor = workers[1 - which].id();
         let dead = std::mem::replace(&mut workers[which], Mortal::start(fixture)).kill();
         let at_ms = now_ms();
-        let hit = World::read(fixture).hit(dead, survivor, at_ms);
+        let hit = World::read(fixture).hit(dead, survivor, at_ms, &hits);
         writeln!(report, "round {round}, kill {kill}, worker {dead}: {hit}").unwrap();
         hits.push(hit);
         assert!(scene::open_sessions(fixture) > 0, "the work ended before the kills:\n{report}");

@@ -97,25 +97,36 @@ impl World {
         self.starts.values().any(|by| by.contains(&worker))
     }
 
-    /// Returns the calls that the death of `worker` hit. The world must have been read right after the death.
-    pub(crate) fn hit(&self, worker: u32, survivor: u32, at_ms: i64) -> Hit {
+    /// Returns the calls that the death of `worker` hit, after these earlier hits. The world must have been read right
+    /// after the death.
+    pub(crate) fn hit(&self, worker: u32, survivor: u32, at_ms: i64, earlier: &[Hit]) -> Hit {
         let began = self.starts.iter().filter(|(_, by)| by.contains(&worker));
         let inside = began.map(|(call, _)| *call).filter(|call| self.ends(*call) == 0).collect();
-        let maybe =
-            (0..crate::scene::SESSIONS).flat_map(|session| self.maybe_out(session, survivor)).collect();
+        let maybe = (0..crate::scene::SESSIONS)
+            .flat_map(|session| self.maybe_out(session, survivor, earlier))
+            .collect();
         Hit { worker, at_ms, inside, maybe, acted: self.has_acted(worker) }
     }
 
     /// Returns the calls of a session that may have been running in a worker other than `survivor`. The last
     /// call that began counts, as its result may not be durable. If it has ended, the next call counts too,
-    /// as it may have been sent.
-    fn maybe_out(&self, session: usize, survivor: u32) -> Vec<Call> {
-        match self.last.get(&session) {
+    /// as it may have been sent. If an earlier kill may have hit that call before it began, the call after it counts
+    /// too, as the earlier one may be over.
+    fn maybe_out(&self, session: usize, survivor: u32, earlier: &[Hit]) -> Vec<Call> {
+        let mut calls = match self.last.get(&session) {
             None => vec![Call::first(session)],
-            Some((_, by)) if *by == survivor => vec![],
+            Some((_, by)) if *by == survivor => return vec![],
             Some((last, _)) if self.ends(*last) >= self.starts(*last) => vec![*last, last.next()],
             Some((last, _)) => vec![*last],
+        };
+        let was_hit = |call: &Call| earlier.iter().any(|hit| hit.maybe.contains(call));
+        while let Some(last) = calls.last().copied()
+            && self.starts(last) == 0
+            && was_hit(&last)
+        {
+            calls.push(last.next());
         }
+        calls
     }
 }
 
