@@ -271,3 +271,12 @@ fn c25_a_call_is_aborted_from_the_command_line_and_the_others_of_its_step_with_i
     assert_eq!((first, text), (&"rejected_by_user".into(), &"Function call aborted: wrong files".into()));
     assert_eq!(second, "cancelled");
 }
+
+#[test]
+fn c25_an_abort_after_a_plain_denial_is_refused_and_not_called_the_same() {
+    let fixture = Fixture::new();
+    fixture.run(&["run", "agent.toml", "--session", "s", "two"]).ends(10);
+    fixture.run(&["deny", "s", "c1-0", "--detach"]).ends(0);
+    fixture.run(&["deny", "s", "c1-0", "--abort", "--detach"]).fails(1, &["call c1-0", "was denied already"]);
+    fixture.run(&["deny", "s", "c1-0", "--detach"]).ends(0).says("nothing was changed");
+}

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdover_core::agent::Limits;
 use holdover_core::delta::Delta;
 use holdover_core::ending::CancelReason;
 use holdover_core::event::Event;
@@ -13,7 +14,7 @@ use holdover_core::ids::{CallId, SessionKey};
 use holdover_core::message::{MessagePolicy, ResultStatus};
 use holdover_core::store::{EventCursor, OutcomeKind};
 use holdover_core::tool::{EffectClass, Progress, StopRequest, ToolCall, ToolError, ToolOutput, ToolReturn};
-use holdover_runtime_local::{Follow, RunObserver, Runtime, RuntimeOptions, Shown};
+use holdover_runtime_local::{Agent, Follow, RunHandle, RunObserver, Runtime, RuntimeOptions, Shown};
 use tokio::time::{Instant, sleep};
 
 use crate::bench::{agent, completes, finish, only_result, runtime, say, settle, store};
@@ -127,17 +128,22 @@ async fn a50_progress_of_a_short_call_is_not_worth_a_write() {
     assert_eq!(deltas, 0, "{shown:?}");
 }
 
-/// Runs a call of the tool, makes `ask` when the call is out, and returns its status, its text, and the time that the
-/// turn took to end.
-async fn stopped(tool: Fake, ask: impl AsyncFn(&Runtime, &SessionKey)) -> (ResultStatus, String, Duration) {
-    let model = Script::calling(vec![("work", "{}")]);
-    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
-    let store = store();
-    let runtime = runtime(&store, &agent);
+/// Begins a turn of at most ten seconds that calls the tool, and returns when the call is out.
+async fn calls(tool: Fake, model: &Script) -> (Arc<Agent>, Runtime, RunHandle) {
+    let limits = Limits::default().max_run_ms(Some(10_000));
+    let agent = Arc::new(agent(model).tool(tool.clone()).limits(limits).build().unwrap());
+    let runtime = runtime(&store(), &agent);
     let run = runtime.execute(say(&agent, "go")).await.unwrap();
     while tool.calls().is_empty() {
         settle().await;
     }
+    (agent, runtime, run)
+}
+
+/// Runs a call of the tool, makes `ask` when the call is out, and returns its status, its text, and the time that the
+/// turn took to end.
+async fn stopped(tool: Fake, ask: impl AsyncFn(&Runtime, &SessionKey)) -> (ResultStatus, String, Duration) {
+    let (_, runtime, run) = calls(tool, &Script::calling(vec![("work", "{}")])).await;
     let asked = Instant::now();
     ask(&runtime, run.key()).await;
     let (key, _) = finish(run).await;
@@ -178,15 +184,8 @@ async fn b33_a_call_is_asked_to_stop_with_the_reason_and_what_it_answers_within_
 
 #[tokio::test(start_paused = true)]
 async fn b33_a_tool_sees_that_a_message_interrupts_its_turn() {
-    let tool = heeding(Duration::ZERO);
     let model = Script::calling(vec![("work", "{}")]);
-    let agent = Arc::new(agent(&model).tool(tool.clone()).build().unwrap());
-    let store = store();
-    let runtime = runtime(&store, &agent);
-    let run = runtime.execute(say(&agent, "go")).await.unwrap();
-    while tool.calls().is_empty() {
-        settle().await;
-    }
+    let (agent, runtime, run) = calls(heeding(Duration::ZERO), &model).await;
     let now = say(&agent, "now").in_session(run.key().id.clone()).under(MessagePolicy::Interrupt);
     let next = runtime.execute(now).await.unwrap();
     assert_eq!(finish(run).await.1.kind(), OutcomeKind::Interrupted);
@@ -195,6 +194,33 @@ async fn b33_a_tool_sees_that_a_message_interrupts_its_turn() {
     let told = crate::script::results(asked.last().unwrap()).remove(0);
     assert!(told.contains(CancelReason::UserInterrupted.as_str()), "{told}");
     assert!(runtime.session(&key).await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn b33_a_call_is_asked_to_stop_when_its_turn_has_no_time_left_or_its_session_is_aborted() {
+    let soon = Duration::from_millis(500);
+    let (status, text, took) = stopped(heeding(soon), async |_, _| {}).await;
+    assert_eq!((status, text.as_str()), (ResultStatus::Done, "system:disposed, 2 s"));
+    assert!(took < Duration::from_secs(10) + GRACE, "{took:?}");
+
+    let aborts = async |runtime: &Runtime, key: &SessionKey| {
+        runtime.abort(key, "never again").await.unwrap();
+    };
+    let (status, text, took) = stopped(heeding(soon), aborts).await;
+    assert_eq!((status, text.as_str()), (ResultStatus::Done, "user:cancelled, 2 s"));
+    assert!(took < GRACE, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b33_a_second_stop_does_not_prolong_the_grace() {
+    let twice = async |runtime: &Runtime, key: &SessionKey| {
+        interrupts(runtime, key).await;
+        sleep(GRACE - Duration::from_millis(500)).await;
+        runtime.abort(key, "at once").await.unwrap();
+    };
+    let (status, text, took) = stopped(Fake::stuck("work"), twice).await;
+    assert_eq!(status, ResultStatus::InDoubt, "{text}");
+    assert!(took >= GRACE && took < GRACE + Duration::from_secs(1), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
