@@ -223,7 +223,10 @@ fn commands(
         By::Answer(PendingKind::Approval) => &["approve", "deny"],
         By::Answer(PendingKind::ClientTool) => &["answer"],
         // A child is answered by its session. An unknown kind is answered by a version that knows it.
-        By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => &[],
+        By::Answer(
+            PendingKind::Child | PendingKind::InDoubt | PendingKind::DeadLetter | PendingKind::Other(_),
+        )
+        | By::Time => &[],
     };
     let command = |name: &'static str| {
         let mut words = vec![name, pending.as_str()];

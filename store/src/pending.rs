@@ -16,6 +16,10 @@ pub enum PendingKind {
     ClientTool,
     /// Child sessions or remote agents owe their outcomes.
     Child,
+    /// Somebody must say what became of a call that ended in doubt.
+    InDoubt,
+    /// Somebody must look at a session that was given up because its runs died.
+    DeadLetter,
     /// A kind that only a newer version knows. The store keeps the call and shows it unchanged. The session
     /// has a [format](crate::ids::StateFormat) of that version, so `claim_due` returns the session only to
     /// workers that read that format, unless an interrupt waits.
@@ -25,7 +29,8 @@ pub enum PendingKind {
 
 impl PendingKind {
     /// Every kind that this version knows.
-    pub const ALL: [Self; 3] = [Self::Approval, Self::ClientTool, Self::Child];
+    pub const ALL: [Self; 5] =
+        [Self::Approval, Self::ClientTool, Self::Child, Self::InDoubt, Self::DeadLetter];
 
     /// Returns the wire name.
     pub fn as_str(&self) -> &str {
@@ -33,6 +38,8 @@ impl PendingKind {
             Self::Approval => "approval",
             Self::ClientTool => "client_tool",
             Self::Child => "child",
+            Self::InDoubt => "in_doubt",
+            Self::DeadLetter => "dead_letter",
             Self::Other(name) => name.as_str(),
         }
     }

@@ -42,6 +42,8 @@ pub fn pending(kind: &PendingKind) -> &str {
         PendingKind::Approval => "approval",
         PendingKind::ClientTool => "an answer",
         PendingKind::Child => "other sessions",
+        PendingKind::InDoubt => "word of what became of a call",
+        PendingKind::DeadLetter => "somebody to look at it",
         PendingKind::Other(name) => name.as_str(),
     }
 }

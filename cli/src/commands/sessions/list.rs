@@ -161,7 +161,7 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
         PendingKind::Approval => approvals += 1,
         PendingKind::ClientTool => answers += 1,
         PendingKind::Child => children += 1,
-        kind @ PendingKind::Other(_) => newer = Some(kind),
+        kind @ (PendingKind::InDoubt | PendingKind::DeadLetter | PendingKind::Other(_)) => newer = Some(kind),
     };
     each_of(ask, count).await?;
     Ok(match &newer {

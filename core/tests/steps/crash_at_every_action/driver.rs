@@ -208,6 +208,7 @@ impl<P: Place> Teller<P> {
             let body: PendingBody = pending.body.parse().unwrap();
             let payload = match &pending.kind {
                 PendingKind::Other(name) => panic!("nobody asks for {name}"),
+                PendingKind::InDoubt | PendingKind::DeadLetter => panic!("nobody is asked for this here"),
                 PendingKind::Child => {
                     answered |= self.answer_as_children(&pending).await;
                     continue;

@@ -212,6 +212,7 @@ impl<'b> World<'b> {
             }
             (PendingKind::Approval, true, Some(arguments)) => self.bench.edit(asked, arguments),
             (PendingKind::Child, ..) => panic!("no child is asked here"),
+            (PendingKind::InDoubt | PendingKind::DeadLetter, ..) => panic!("nobody is asked for this here"),
             (PendingKind::Other(name), ..) => panic!("nobody asks for {name}"),
         };
     }
