@@ -28,7 +28,8 @@ enum Trouble {
     DisposeHangs,
 }
 
-/// The counters of the server, over all cases.
+/// The state of the server that all harnesses of a run share: the free namespaces, and counters. `peers` counts the
+/// peers of the newest instance. The other counters are never reset.
 #[derive(Default)]
 struct Server {
     namespaces: Mutex<Vec<usize>>,

@@ -1,5 +1,5 @@
-//! Claims of due sessions: tenants take turns, in an exact order over all partitions, with a bounded number
-//! of commands however many sessions there are.
+//! Claims of due sessions. Tenants take turns in the order that the rule gives for the sessions of all partitions
+//! together. A claim takes a bounded number of commands, however many sessions there are.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

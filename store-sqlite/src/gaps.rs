@@ -119,7 +119,8 @@ mod tests {
         Ok(conn.execute_batch("BEGIN IMMEDIATE")?)
     }
 
-    /// Makes a transaction that lasts as long as a sync.
+    /// Writes a row in the open transaction, and commits it. A sleep stands for the sync to disk, which is switched off
+    /// here.
     fn write(conn: &Connection) {
         conn.execute_batch("INSERT INTO t VALUES (1)").unwrap();
         std::thread::sleep(Duration::from_micros(300));

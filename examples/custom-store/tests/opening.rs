@@ -1,4 +1,4 @@
-//! Tests that opening with `make: false` creates no missing store.
+//! Tests that opening with `make: false` fails if there is no store, and creates none.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use custom_store::{Options, RedbStore};

@@ -58,7 +58,8 @@ impl Deciders {
 }
 
 impl Runtime {
-    /// Returns the people who decide on an open pending call, or `None` if any one person may decide.
+    /// Returns the people who may decide on an open pending call. Returns `None` if the call does not wait for an
+    /// approval, or waits for one on the default terms: any one person may decide.
     pub(super) async fn deciders(
         &self,
         asked: &PendingCall,

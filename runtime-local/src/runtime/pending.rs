@@ -23,7 +23,8 @@ pub struct PendingEntry {
     pub call: PendingCall,
     /// The content to show to the person or client who owes the answer.
     pub body: PendingBody,
-    /// The people who decide, and those who have approved so far. `None` if any one person may decide.
+    /// The people who may decide, and those who have approved so far. `None` if the call does not wait for an approval,
+    /// or waits for one on the default terms: any one person may decide.
     pub deciders: Option<Deciders>,
     /// Set once the call has all the answers that it needs and waits for a run to take them. `None` while an answer
     /// is missing.

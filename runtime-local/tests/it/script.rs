@@ -1,4 +1,4 @@
-//! A model that says what a test scripts.
+//! A scripted model: a test sets its response to each request.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -97,7 +97,8 @@ pub trait DueIndex {
         limit: usize,
     ) -> Result<Vec<DuePlace>, Self::Error>;
 
-    /// Returns the first tenant after another, by the bytes of the names, that has a session in a group.
+    /// Returns the next tenant that has a session in the group: the first whose name follows `after`, in byte order.
+    /// If `after` is `None`, returns the first tenant of the group.
     fn next_tenant(&self, group: &DueGroup, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, Self::Error>;
 
     /// Reads the data of the session at a place. Returns none if the session is not due. An error fails the

@@ -30,8 +30,9 @@ pub struct SandboxOptions {
     pub image: Option<PathBuf>,
     /// The name or path of the program bubblewrap.
     pub bubblewrap: PathBuf,
-    /// The names of environment variables that commands get besides the usual few. Name no secrets: a model reads the
-    /// output of a command.
+    /// The names of more environment variables of this process that commands get. By default, they get only `PATH`,
+    /// `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`, `TERM`, `HOME` and `TMPDIR`. Do not name variables that hold secrets: a
+    /// model reads the output of commands.
     #[serde(skip)]
     pub pass_environment: Vec<String>,
 }

@@ -1,6 +1,6 @@
-//! Compacting: old messages are summarised. The turn goes on even if that fails (A10), with two exceptions. It ends
-//! if the last of the agent's models refuses the request as too long and nothing can be shown shorter, or if a
-//! handoff gets no extract (B50).
+//! Compacting: old messages are summarised. If the summary fails, the turn goes on (A10), with two exceptions. It ends
+//! if the agent's last model has refused the step as too long and no result can be shortened, or if the extract for
+//! a handoff fails and is not tried again (B50).
 
 use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine, StopCause};
 use super::{Lead, end, in_fork, same, to, usual, with};
