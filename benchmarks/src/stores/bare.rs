@@ -116,13 +116,15 @@ impl Bare {
         Ok(Some(asked))
     }
 
-    /// Does at once what the server does in the background after many writes: Postgres vacuums the tables of the schema.
+    /// Does at once what the server does in the background after many writes: Postgres vacuums the tables of the schema, and
+    /// writes all changed pages to its files.
     pub(super) async fn settle(&self) -> Result<(), Failed> {
         let Self::Postgres { pool, schema } = self else { return Ok(()) };
         let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1";
         for table in sqlx::query_scalar::<_, String>(tables).bind(schema).fetch_all(pool).await? {
             pool.execute(AssertSqlSafe(format!("VACUUM (ANALYZE) {schema}.{table}"))).await?;
         }
+        pool.execute("CHECKPOINT").await?;
         Ok(())
     }
 
