@@ -22,7 +22,8 @@ struct Documented {
 }
 
 impl Docs {
-    /// Makes cargo document the libraries of the workspace, with all features of the facade, and reads the result.
+    /// Makes cargo document the libraries of the workspace, with all features of the facade but `elsewhere`, and reads
+    /// the result.
     ///
     /// JSON needs unstable options of rustdoc. A stable rustdoc accepts them if `RUSTC_BOOTSTRAP` is set. If the
     /// variable were set for all of cargo, every crate whose build script reads it would be built again. So cargo
