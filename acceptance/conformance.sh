@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The conformance suite on every store of this repository: memory, SQLite, Postgres, Redis and Redis Cluster, on servers
-# that are started for it and end with it, and the store of examples/custom-store. Its reports lie in target/conformance
-# afterwards. Prints a table; ends with 0 only if all passed and docs/conformance.md and README.md say the same. With --write
-# it makes these anew instead. HOLDOVER_BUILT=1: the programs are there, and none is built. Needs node.
+# Runs the conformance suite on every store of this repository: memory, SQLite, Postgres, Redis and Redis Cluster, on servers
+# that this script starts and ends, and the store of examples/custom-store. Leaves the reports in target/conformance. Prints
+# a table, and exits with 0 only if all stores passed and docs/conformance.md and README.md show the same results. With
+# --write, it writes these two pages instead, if all passed. With HOLDOVER_BUILT=1, it builds no programs. Needs node.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +27,7 @@ made=${CARGO_TARGET_DIR:-target}/conformance code=0
 rm -rf "$made"
 mkdir -p "$made"
 
-# A program that tests a store and writes its reports, and their name.
+# Runs a program that tests a store and writes its reports. The first argument is the name of the reports.
 reports() {
     local name=$1
     shift
@@ -43,7 +43,7 @@ test_store() {
 }
 
 test_store memory memory
-# Beside where a file would lie by default: on that file system.
+# The file is made in the current folder, as by default, so its file system is the usual one.
 test_store sqlite sqlite:holdover.db
 test_store postgres "$HOLDOVER_POSTGRES_URL"
 test_store redis "$HOLDOVER_REDIS_URL"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Plays examples/custom-store/README.md, the guide to a store of one's own, in a fresh folder, exactly as a newcomer would.
+# Runs the commands of examples/custom-store/README.md, the guide to writing a store, in a fresh folder, as a newcomer would.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export HOLDOVER=$PWD CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/guide
-# What is built once and thrown away needs neither.
+# A build that is used only once needs neither incremental data nor debug information.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
-# The folder is not in the repository, and takes its compiler all the same.
+# The folder is outside of the repository, so the repository's compiler is set for it.
 RUSTUP_TOOLCHAIN=${RUSTUP_TOOLCHAIN:-$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)}
 export RUSTUP_TOOLCHAIN
 folder=$(mktemp -d)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The main job (main_job.sh) on every store: SQLite, Postgres, Redis and Redis Cluster, on servers that are started for
-# it and end with it. Nothing differs but --store. Prints a line per check (TAP) and, at the end, one per store; ends
-# with 1 if a check failed. Takes the names of stores, all if there is none. HOLDOVER_BUILT=1: the programs are there, and
-# none is built.
+# Runs the main job (main_job.sh) on every store: SQLite, Postgres, Redis and Redis Cluster, on servers that this script
+# starts and ends. Only --store differs. Prints a line for each check (TAP) and, at the end, one for each store. Exits with
+# 1 if a check failed. The arguments are names of stores; without arguments, it runs on all. With HOLDOVER_BUILT=1, it
+# builds no programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ if [ -z "${HOLDOVER_ON_SERVERS-}" ]; then
     exec "${CARGO_TARGET_DIR:-target}/debug/holdover-launcher" "${servers[@]}" -- "$PWD/acceptance/every_store.sh" "${stores[@]}"
 fi
 
-# A schema, or a namespace, that nobody else uses.
+# The name of a schema or namespace that nothing else uses.
 own=main_job_$$
 url() {
     case "$1" in

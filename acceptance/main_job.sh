@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The whole main job of the command line, against a provider that others wrote (npm @copilotkit/aimock) on
-# loopback: once as OpenAI, once as Anthropic. Needs node and npm; the provider is installed below target/, exactly
-# as main_job/provider/package-lock.json names it, and no script of a package is run. Prints a line per check (TAP),
-# ends with 1 if one failed. Sessions are kept in a fresh SQLite file, or where --store says.
+# Runs the whole main job of the command line against a third-party mock provider (npm @copilotkit/aimock) on loopback:
+# once as OpenAI, once as Anthropic. Needs node and npm. Installs the provider below target/, at the versions of
+# main_job/provider/package-lock.json, without running scripts of packages. Prints a line for each check (TAP). Exits with
+# 1 if a check failed. Sessions are kept in a fresh SQLite file, or in the store that --store names.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -22,7 +22,7 @@ if ! cmp -s "$here/main_job/provider/package-lock.json" "$provider/package-lock.
     npm ci --silent --no-audit --no-fund --ignore-scripts --prefix "$provider.new"
     mv "$provider.new" "$provider"
 fi
-# --store may name any of them.
+# The feature `full` includes every store that --store may name.
 [ -n "${HOLDOVER_BUILT-}" ] || cargo build --quiet -p holdover-cli --features full
 exec node acceptance/main_job/main.mjs \
     "$provider/node_modules/.bin/llmock" "${CARGO_TARGET_DIR:-target}/debug/holdover" "$store"

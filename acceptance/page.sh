@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Plays a Markdown page: runs its sh blocks in order, in one shell, in the current folder, and checks what the
-# page says of them in comments after each block. A page that is played cannot lie.
-#   <!-- shows: TEXT -->      the block printed this
-#   <!-- exit: CODE -->       a command of the block ended with this code; without a word, all ended with 0
-#   <!-- until: COMMAND -->   the next block comes once this command succeeds, or the play ends after a minute
-# What could be overlooked is refused before anything is played: any other comment, a block that is not closed, and
-# within a block a curl without -f, to which an error is as good as an answer.
+# Plays a Markdown page: runs its sh blocks in order, in one shell, in the current folder, and checks what the page says
+# about each block in comments after it:
+#   <!-- shows: TEXT -->      the block printed this text
+#   <!-- exit: CODE -->       a command of the block exited with this code; without this comment, all exited with 0
+#   <!-- until: COMMAND -->   wait until this command succeeds, and fail after a minute
+# Before anything runs, the page is refused if it has any other comment, a block that is not closed, or a block with a
+# curl without -f, which would accept an error as an answer.
 set -uo pipefail
 page=$(realpath "${1:?usage: page.sh PAGE.md}")
 stage=$(mktemp -d)
@@ -26,7 +26,7 @@ until_true() {
     fail "not so within a minute: $1"
 }
 
-# The page as a script.
+# Turns the page into a script.
 awk -v quote="'" '
     function wrong(why) { printf "%s:%d: %s\n", FILENAME, NR, why >"/dev/stderr"; bad = 1 }
     function quoted(text) { gsub(quote, quote "\\" quote quote, text); return quote text quote }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the release of this machine with the build that the tests use, and tries its archive as somebody who downloads it.
-# It also packs every crate that is published, without compiling it anew. HOLDOVER_BUILT=1: the command is there, and not built.
+# Makes this machine's release archive from the build that the tests use, and tries it as somebody who downloads it would.
+# Also packages every crate that is published, without compiling it again. With HOLDOVER_BUILT=1, the command is not built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ for archive in "$built"/release-files/holdover-*-unknown-linux-gnu.tar.gz; do
     case "$name" in
         *-"$(uname -m)"-*) "$folder/$name/holdover" --version ;;
     esac
-    # A file that was changed on its way is found.
+    # The checksum must detect a changed file.
     printf 'x' >>"$folder/$name.tar.gz"
     if (cd "$folder" && sha256sum --check --status "$name.tar.gz.sha256"); then
         echo "$name.tar.gz.sha256: takes what was changed for what it names" >&2

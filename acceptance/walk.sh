@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Plays docs/walk.md in a fresh folder, exactly as a newcomer would. Needs curl.
+# Runs the commands of docs/walk.md in a fresh folder, as a newcomer would. Needs curl.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export HOLDOVER=$PWD
-# The folder is not in the repository, and takes its compiler all the same.
+# The folder is outside of the repository, so the repository's compiler is set for it.
 RUSTUP_TOOLCHAIN=${RUSTUP_TOOLCHAIN:-$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)}
 export RUSTUP_TOOLCHAIN
 folder=$(mktemp -d)

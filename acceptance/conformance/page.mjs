@@ -1,7 +1,7 @@
-// What the suite's JSON reports in a folder say of the stores, on the pages of the repository:
+// Shows the suite's JSON reports in a folder on the pages of the repository:
 //   page.mjs print FOLDER    prints the table of stores
-//   page.mjs write FOLDER    puts it into README.md, and writes docs/conformance.md
-//   page.mjs check FOLDER    ends with 1 if something else stands there; seconds and versions of servers may differ
+//   page.mjs write FOLDER    puts the table into README.md, and writes docs/conformance.md
+//   page.mjs check FOLDER    exits with 1 if the pages differ; seconds and versions of servers may differ
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const PAGE = "docs/conformance.md";
 const BEGIN = "<!-- stores -->\n";
 const END = "<!-- /stores -->\n";
 
-/** These stand first, in this order; whatever else there is follows. */
+/** The names of the stores that come first, in this order. All others follow. */
 const ORDER = ["sqlite", "postgres", "redis", "redis-cluster", "custom-store", "memory"];
 
 const SHARED_BY = { process: "one process", machine: "one machine", network: "many machines" };
@@ -29,7 +29,7 @@ function reports(folder) {
 
 const count = (cases, status) => cases.filter((one) => one.status === status).length;
 
-/** The name of a store with its version. What a package says beyond these is of no use here. */
+/** Returns the name and version of a store's backend, without what follows in brackets. */
 function shown({ name, capabilities }) {
   const backend = capabilities?.backend.replace(/ \(.*/, "") ?? name;
   return backend[0].toUpperCase() + backend.slice(1);
@@ -48,7 +48,7 @@ function stores(all) {
   return head(names, 5) + all.map((report) => line(row(report))).join("");
 }
 
-/** How many cases of each topic passed on each store; what was skipped stands behind a +. */
+/** Returns a table of the numbers of passed cases by topic and store. Skipped cases follow a +. */
 function topics(all) {
   const topic = ({ id }) => id.split(".")[0];
   const names = [...new Set(all.flatMap(({ cases }) => cases.map(topic)))];
@@ -62,7 +62,7 @@ function topics(all) {
   return head(["topic", ...stores], 1) + names.map((name) => line(row(name))).join("");
 }
 
-/** What each store does not promise, so that its cases are skipped. */
+/** Returns a table of the claims that each store does not make. The cases of these claims are skipped. */
 function gaps(all) {
   const row = (report) => ({ claim, reason }) => line([shown(report).replace(/ [0-9.]+$/, ""), claim, reason]);
   return head(["store", "not claimed", "why"], 3) + all.flatMap((report) => report.gaps.map(row(report))).join("");
@@ -87,7 +87,7 @@ ${topics(all)}
 ${gaps(all)}`;
 }
 
-/** A page without what differs from machine to machine. */
+/** Returns a page without the parts that differ from machine to machine. */
 const steady = (text) =>
   text.replace(/^\| (Postgres|Redis|Redis Cluster) [0-9.]+ \|/gm, "| $1 _ |").replace(/ \| [0-9]+ \|$/gm, " | _ |");
 

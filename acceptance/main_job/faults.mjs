@@ -1,5 +1,5 @@
-// The same with faults: processes die by kill -9, the provider hangs up or asks for patience. Each scene shows that
-// its fault fired.
+// The main job with faults: a process is killed with SIGKILL, or the provider hangs up or asks the client to wait. Each
+// scene checks that its fault happened.
 
 import { EXIT } from "./scene.mjs";
 
@@ -15,7 +15,7 @@ export const faults = [
   ["told to wait for long", "wait for long", waitsLong],
 ];
 
-/** The session is over, and its last run was found and ended by another process. */
+/** Checks that another process took the session over from the dead run, and completed it. */
 async function endsElsewhere(scene, ended) {
   scene.check("another process ends it", [EXIT.completed, EXIT.completed], [ended.code, ended.code]);
   const { status, runs } = await scene.show();
@@ -51,7 +51,7 @@ async function killedInCall(scene) {
     ["0 results: 200", "0 results: 200", "1 results: 200"], await scene.calls());
 }
 
-/** What was sent, once, is not sent again: it is in doubt, and the model goes on from there. */
+/** Checks that a call that was sent is not sent again, but ends in doubt, and that the model goes on from there. */
 async function endsInDoubt(scene, tool, answer) {
   await endsElsewhere(scene, await scene.work());
   scene.check("its end is in doubt", [`c1-0 ${tool}: in_doubt`], await scene.results());
@@ -77,7 +77,7 @@ async function killedInMail(scene) {
   scene.check("the mail was sent once", 1, scene.lines("sends").length);
 }
 
-/** What a service with an idempotency key saw: it was sent twice, the same, and acted once. */
+/** Checks what a service with an idempotency key saw: the same call came twice, and was applied once. */
 function sentTwiceAppliedOnce(scene) {
   const sends = scene.lines("sends");
   scene.check("the call was sent again with the same key and the same bytes", [2, 1], [sends.length, new Set(sends).size]);
@@ -111,7 +111,7 @@ async function killedAfterApproval(scene) {
     scene.check(`${debt.tool} is approved while nobody runs`, EXIT.completed, approved.code);
   }
   const doomed = scene.workDoomed();
-  // The first call waits for its gate, and the second for the first.
+  // The first call waits for its gate, and the second call waits for the first.
   await scene.until("the first call is sent", () => scene.lines("sends").length > 0);
   await scene.kill(doomed, "after its claim");
   scene.check("both decisions were durable", 2, await decisions(scene));
@@ -125,7 +125,7 @@ async function killedAfterApproval(scene) {
   scene.check("each model call was sent once", ["0 results: 200", "2 results: 200"], await scene.calls());
 }
 
-/** Whether the provider saw a pause of at least `least` ms, and less than `most`, before the second request. */
+/** Checks that the provider saw a pause of at least `least` ms, and less than `most`, before the second request. */
 async function pauses(scene, least, most) {
   const [first, second] = await scene.asked();
   const pause = second === undefined ? 0 : second.timestamp - first.timestamp;

@@ -20,7 +20,7 @@ const world = {
   holdover: resolve(holdover),
   agent: join(here, "agent.toml"),
   store: store || `sqlite:${join(folder, "sessions.db")}`,
-  // A store that was used before keeps its sessions apart.
+  // The mark is part of the tenants' names, so that sessions of an earlier run in the same store do not interfere.
   mark: `main-job-${Date.now().toString(36)}`,
   providers: {},
 };
@@ -40,7 +40,7 @@ async function playAll() {
   for (const wire of Object.keys(WIRES)) {
     world.providers[wire] = await Provider.start(resolve(llmock), join(here, "fixtures.json"), wire);
   }
-  // Those that wait longest begin first.
+  // The scenes that wait longest begin first.
   const queue = [...faults.toReversed(), ...scenes].flatMap((scene) => Object.keys(WIRES).map((wire) => [wire, ...scene]));
   const take = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) await play(next);
@@ -48,7 +48,7 @@ async function playAll() {
   await Promise.all(Array.from({ length: AT_ONCE }, take));
 }
 
-// Told to stop, it leaves nothing behind: no process, no folder.
+// On a signal, the program kills its processes and removes its folder.
 for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"]) {
   process.once(signal, async () => {
     await killAll();

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stands for a service that takes an idempotency key: it notes every send, waits until its gate is open, and acts
-# once for each key. Whoever sent it may be gone by then: it acts no more.
+# once for each key. If the process that sent the call has died before that, it does not act.
 arguments=$(cat)
 echo "$HOLDOVER_IDEMPOTENCY_KEY $arguments" >>sends
 until [ -e gate ]; do

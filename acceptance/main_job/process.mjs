@@ -1,4 +1,4 @@
-// Processes that are started, watched and killed by their id, and nothing else is.
+// Starts, watches and kills processes. Only processes that were started here are killed.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -9,7 +9,7 @@ const LOOK_EVERY_MS = 20;
 const running = new Set();
 let over = false;
 
-/** Asks `probe` until it answers something that is true. */
+/** Calls `probe` until it returns something truthy, and returns that. Throws after `PATIENCE_MS`. */
 export async function until(what, probe) {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -20,7 +20,7 @@ export async function until(what, probe) {
   }
 }
 
-/** A started process, and what it has printed so far, by lines. */
+/** A started process, and the lines that it has printed so far. */
 export class Started {
   constructor(program, words, environment) {
     if (over) throw new Error("nothing is started any more");
@@ -44,7 +44,7 @@ export class Started {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** Waits for its end. */
+  /** Waits until the process has ended. Kills it after `PATIENCE_MS`. */
   async end() {
     const late = setTimeout(() => this.child.kill("SIGKILL"), PATIENCE_MS);
     await this.closed;
@@ -52,7 +52,7 @@ export class Started {
     return { code: this.child.exitCode, out: this.out, err: this.err };
   }
 
-  /** kill -9. Whether it was alive, and died of this. */
+  /** Kills the process with SIGKILL. Returns true if it was alive and died of that. */
   async kill() {
     const wasAlive = this.alive;
     this.child.kill("SIGKILL");
@@ -61,7 +61,7 @@ export class Started {
   }
 }
 
-/** Kills what was started here and still runs; nothing is started after it. */
+/** Kills all processes that were started here and still run. No process can be started afterwards. */
 export async function killAll() {
   over = true;
   await Promise.allSettled([...running].map((process) => process.kill()));

@@ -1,8 +1,8 @@
-// The provider that others wrote, and what its journal says it was asked.
+// The third-party mock provider, and the requests in its journal.
 
 import { Started, until } from "./process.mjs";
 
-/** Each wire has a provider of its own: fixtures that answer differently the second time count by process. */
+/** The wire formats. Each has a provider process of its own, because fixtures count their requests per process. */
 export const WIRES = {
   openai: { model: "openai:gpt-4o", base: "/v1", path: "/v1/chat/completions" },
   anthropic: { model: "anthropic:claude-sonnet-4-5", base: "/v1", path: "/v1/messages" },
@@ -12,7 +12,7 @@ export class Provider {
   static async start(program, fixtures, wire) {
     const provider = new Provider();
     provider.wire = WIRES[wire];
-    // Without a match it answers 503 at once: a wrong fixture shows in the journal.
+    // With --strict, a request that no fixture matches is answered with 503, so that the journal shows it.
     provider.process = new Started(program, ["-p", "0", "-f", fixtures, "--strict"]);
     provider.address = await until("the provider listens", () => {
       if (!provider.process.alive) throw new Error(`the provider ended: ${provider.process.err.join("\n")}`);
@@ -25,7 +25,7 @@ export class Provider {
     return ["--model", this.wire.model, "--base-url", this.address + this.wire.base];
   }
 
-  /** The requests whose turn began with this message, oldest first. */
+  /** Returns the requests whose last user message is this message, oldest first. */
   async asked(message) {
     const answer = await fetch(`${this.address}/__aimock/journal?limit=1000`);
     const entries = (await answer.json()).filter((entry) => entry.path === this.wire.path);
@@ -33,7 +33,7 @@ export class Provider {
   }
 }
 
-/** The text of a message, whichever way it is written. */
+/** Returns the text of a message, whether its content is a string or a list of parts. */
 export function text(message) {
   const content = message?.content ?? "";
   return typeof content === "string" ? content : content.map((part) => part.text ?? "").join("");

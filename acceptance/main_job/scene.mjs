@@ -8,13 +8,13 @@ import { text } from "./provider.mjs";
 
 /** The exit codes, as cli/src/exit.rs names them. */
 export const EXIT = { completed: 0, suspended: 10 };
-/** How long a claim holds whose owner is going to be killed: the shortest there is. */
+/** The lease of a process that is going to be killed: the shortest that is allowed. */
 const DOOMED = ["--lease", "1s"];
 
 let printed = 0;
 export const failures = [];
 
-/** Prints the checks of a scene, one a line. */
+/** Prints the checks of a scene, one on each line. Returns the number of checks printed so far. */
 export function print(checks) {
   for (const { what, expected, found } of checks) {
     printed += 1;
@@ -56,7 +56,7 @@ export class Scene {
     return new Started(this.holdover, [...words, ...common], { HOLDOVER_STORE: "", HOLDOVER_LOG: "" });
   }
 
-  /** Runs it to its end; each line of its output as JSON. */
+  /** Runs the command line to its end. Returns its exit code, and the lines of its output, parsed as JSON. */
   async run(...words) {
     const { code, out, err } = await this.start(...words, "--json").end();
     err.forEach((line) => this.aside.add(line));
@@ -70,19 +70,19 @@ export class Scene {
 
   /** Says the scene's message in this process. */
   say = () => this.run(...this.words());
-  /** The same, in a process that is going to be killed. */
+  /** Says the scene's message in a process that is going to be killed. */
   sayDoomed = () => this.start(...this.words("--json"), ...DOOMED);
-  /** Leaves the message to a worker. */
+  /** Leaves the scene's message to a worker. */
   leave = () => this.run(...this.words("--detach"));
-  /** A worker that is going to be killed; it tells people what it does. */
+  /** Starts a worker that is going to be killed. Its output is for people. */
   workDoomed = () => this.start("work", ...DOOMED);
-  /** A worker that ends once nothing is left to do. */
+  /** Runs a worker until nothing is left to do. */
   work = () => this.run("work", "--until-idle");
   show = async () => (await this.run("sessions", "show", this.session)).last;
   events = async () => (await this.run("events", this.session)).lines.map((line) => line.event);
   messages = async () => (await this.run("sessions", "messages", this.session)).lines.map((line) => line.message);
 
-  /** What became of each call, in the order of the transcript. */
+  /** Returns the result of each call, in the order of the transcript. */
   async results() {
     const results = (await this.messages()).filter((message) => message.role === "tool");
     return results.map((result) => `${result.call} ${result.tool}: ${result.status}`);
@@ -90,7 +90,7 @@ export class Scene {
 
   asked = () => this.provider.asked(this.message);
 
-  /** The requests, each by how many results of tools it showed the model and what came of it. */
+  /** Describes each request: the number of tool results that it showed the model, and its outcome. */
   async calls() {
     return (await this.asked()).map((entry) => {
       const results = entry.body.messages.filter((message) => message.role === "tool").length;
@@ -98,25 +98,25 @@ export class Scene {
     });
   }
 
-  /** The results that the newest request showed the model. */
+  /** Returns the tool results that the newest request showed the model. */
   async told() {
     const messages = (await this.asked()).at(-1)?.body.messages ?? [];
     return messages.filter((message) => message.role === "tool").map(text);
   }
 
-  /** What the model said, answer by answer. */
+  /** Returns the texts of the model's answers. */
   async said() {
     const answers = (await this.messages()).filter((message) => message.role === "assistant");
     return answers.map((answer) => answer.parts.map((part) => part.text ?? "").join(""));
   }
 
-  /** What the model has said so far that is not durable yet, as another process sees it. */
+  /** Returns the streamed text that is not part of the transcript yet, as another process sees it. */
   async saying() {
     const shown = (await this.run("events", this.session, "--deltas")).lines;
     return shown.map((line) => line.delta?.text ?? "").join("");
   }
 
-  /** Kills `process`, and shows that it was in the middle of `what`. */
+  /** Kills `process`, and checks that it was alive and that its session is still active. `what` names the moment. */
   async kill(process, what) {
     this.check(`the process was killed ${what}`, true, await process.kill());
     this.check("nobody had ended what it did", "active", (await this.show()).status);

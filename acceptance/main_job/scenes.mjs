@@ -1,4 +1,4 @@
-// The main job, scene by scene. What each says is the word by which its fixtures know it.
+// The scenes of the main job: name, message and function. The fixtures recognize a scene by its message.
 
 import { EXIT } from "./scene.mjs";
 
@@ -43,7 +43,7 @@ async function tools(scene) {
   scene.check("no id is used twice", 4, new Set(ids).size);
 }
 
-/** Runs until a person is owed something. The one debt. */
+/** Runs until the session waits for a person. Returns the one call that waits. */
 async function parks(scene, tool) {
   const parked = await scene.say();
   scene.check("it suspends", [EXIT.suspended, "suspended_client_tool"], [parked.code, parked.kind]);
@@ -54,7 +54,7 @@ async function parks(scene, tool) {
   return owed[0] ?? {};
 }
 
-/** Runs the command that a debt names, as it names it; store and tenant are those of the scene. */
+/** Runs the command that a waiting call names for its answer, with the scene's own store and tenant. */
 async function answers(scene, words, ...more) {
   const plain = (words ?? []).slice(1).filter((word, at, all) => ![word, all[at - 1]].some((one) => COMMON.includes(one)));
   return scene.run(...plain, ...more);

@@ -1,12 +1,12 @@
-// Rules that are broken on purpose: breaks/ holds for rules that a seed drew a small change of the code, and the test
-// of its row in docs/requirements.md that must fail then; chosen/ holds the same for rules that were chosen.
+// Breaks rules on purpose. For each rule that a seed drew, breaks/ has a small change of the code, and a test of the rule's
+// row in docs/requirements.md that must fail with that change. chosen/ has the same for rules that were chosen by hand.
 //
-//   node acceptance/requirements/broken.mjs                the changes fit the code, and docs/broken-rules.md tells of them
-//   node acceptance/requirements/broken.mjs --run [ID…]    makes them in a copy, runs their tests, and writes the page
-//   node acceptance/requirements/broken.mjs --seed WORD    what another seed would draw
+//   node acceptance/requirements/broken.mjs                checks that the changes fit the code and docs/broken-rules.md
+//   node acceptance/requirements/broken.mjs --run [ID…]    makes the changes in a copy, runs their tests, writes the page
+//   node acceptance/requirements/broken.mjs --seed WORD    prints what another seed would draw
 //
-// The copy lies in --in FOLDER, else among the temporary files; it stays there with its target folder, and the next run
-// builds on it. CARGO_TARGET_DIR puts the target folder elsewhere.
+// The copy lies in the folder that --in names, by default in a temporary folder. The copy and its target folder stay there,
+// and the next run uses them again. CARGO_TARGET_DIR puts the target folder elsewhere.
 
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,8 +34,8 @@ if (flags.seed !== undefined) {
 const breaks = readBreaks();
 const has = (id) => breaks.some((one) => one.id === id);
 const { drawn, open } = draw(rows, SEED);
-// What was open when the changes were made, and is shown now, is owed; whoever showed it breaks no check by that. The page
-// says how many were broken, and none of them is open.
+// A drawn rule without a change is owed: it was open when the changes were made, and is shown now. That fails no check. The
+// page says how many rules were broken. None of them is open.
 const owed = drawn.filter((id) => !has(id));
 const ofTheDraw = breaks.filter((one) => one.from !== CHOSEN);
 const over = ofTheDraw.map((one) => one.id).filter((id) => !drawn.includes(id));

@@ -15,13 +15,13 @@ CONSTRAINTS = paths.HERE / "constraints.txt"
 
 
 def python() -> None:
-    """A virtual environment with the Python peers, and the servers that wheels bring."""
+    """Installs the Python peers, and the servers that come in wheels, into a virtual environment."""
     wanted = json.dumps([PINS["python"], PINS["openssl-1.1"], CONSTRAINTS.read_text()])
     _once("python", wanted, _python)
 
 
 def npm() -> None:
-    """Restate. Scripts of packages are not run: none is needed, and one reports the installation."""
+    """Installs Restate. Scripts of packages are not run: none is needed, and one reports the installation."""
     packages = [f"{name}@{version}" for name, version in PINS["npm"].items()]
     folder = paths.NODE_MODULES.parent
 
@@ -34,7 +34,7 @@ def npm() -> None:
 
 
 def duroxide() -> None:
-    """Its program, built as one job so that it leaves room for others."""
+    """Builds the program for duroxide, as one job so that it leaves processors to other programs."""
     package = paths.HERE / "duroxide"
     manifest = (package / "Cargo.toml").read_text()
     version = PINS["crates"]["duroxide"]
@@ -54,7 +54,7 @@ def _python() -> None:
 
 
 def _openssl(pip: list[str]) -> None:
-    """Redis Stack was linked with OpenSSL 1.1, which current systems lack. A wheel brings one. No connection uses TLS."""
+    """Unpacks OpenSSL 1.1 from a wheel: Redis Stack needs it, and current systems lack it. No connection uses TLS."""
     folder = paths.OPENSSL
     folder.mkdir(parents=True, exist_ok=True)
     _run(*pip, "download", "--no-deps", "--dest", str(folder), PINS["openssl-1.1"])
@@ -66,7 +66,7 @@ def _openssl(pip: list[str]) -> None:
         link = folder / f"{name}.so.1.1"
         link.unlink(missing_ok=True)
         link.symlink_to(found)
-        # The library looks for its sibling under that one's long name.
+        # libssl looks for libcrypto under its long name.
         long_name = folder / found.name
         long_name.unlink(missing_ok=True)
         long_name.symlink_to(found)

@@ -1,4 +1,4 @@
-"""The machine that measured, in a few words."""
+"""Describes the machine that measures, in a few words."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The page with the tables, made from the results of all rounds and nothing else."""
+"""The page with the tables, made from the results of all rounds and the facts of the run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from stats import Summary
 from systems import MANY, SLOW_MODEL_MS, STEPS
 
 Result = dict[str, Any]
-# By round.
+# The numbers by round.
 Numbers = dict[int, float]
 
 OURS = "holdover"
@@ -30,12 +30,12 @@ STORES = {
     "redis-stack": "Redis Stack",
     "restate": "its own server",
 }
-# Restate's own store is a local log: it is set against Holdover on SQLite.
+# Restate's own store is a local log, so Restate is compared with Holdover on SQLite.
 COMPARED_WITH = {"restate": "sqlite"}
 
 
 class Table:
-    """The results, asked by system, store and measure."""
+    """The results, found by store, system and measure."""
 
     def __init__(self, results: list[Result]) -> None:
         self._results = results
@@ -52,7 +52,7 @@ class Table:
         return {round_: result["line"][name] for round_, result in lines.items() if result["line"].get(name) is not None}
 
     def bytes_a_session(self, store: str, system: str) -> Numbers:
-        """What 31 further sessions add, so that an empty store's own size is left out."""
+        """The bytes that each further session adds, by round. The size of an empty store is left out."""
         many, one = (self.lines(store, system, measure) for measure in ("many", "one"))
         return {round_: (many[round_]["bytes"] - one[round_]["bytes"]) / (MANY - 1) for round_ in many.keys() & one.keys()}
 

@@ -1,4 +1,4 @@
-"""Where things lie. Nothing is installed into, or written to, the repository itself but the page."""
+"""The paths of programs, data and results. Nothing but the page is written outside of cargo's target folder."""
 
 import os
 from pathlib import Path

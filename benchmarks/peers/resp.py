@@ -1,4 +1,4 @@
-"""A few commands to a Redis server, over a plain socket."""
+"""Sends commands to a Redis server, each over a plain socket of its own."""
 
 import socket
 from typing import Any
@@ -18,7 +18,7 @@ def ask(url: str, *words: str) -> Any:
 
 
 def information(url: str, section: str) -> dict[str, str]:
-    """The lines of INFO as a table."""
+    """The lines of a section of INFO, by name."""
     lines = ask(url, "INFO", section).splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
 

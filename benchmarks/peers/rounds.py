@@ -1,4 +1,4 @@
-"""Runs every job once a round, each in a fresh process on a fresh store, in an order that turns."""
+"""Runs every job once a round, each in a fresh process on a fresh store. Each round begins at another job."""
 
 import json
 import subprocess
@@ -12,12 +12,12 @@ from systems import System
 
 JOB_WITHIN_S = 900
 
-# One run: which round, system, store and measure, and `line` as printed, or `error`.
+# One run: its round, system, store and measure; then `line`, as printed, and `bytes`; or else `error`.
 Result = dict[str, Any]
 
 
 def play(systems: list[System], stores: dict[str, Store], rounds: int, keep: Callable[[list[Result]], None]) -> list[Result]:
-    """All rounds. `keep` is called after each run with what there is so far."""
+    """Runs all rounds. `keep` is called after each run with the results so far."""
     jobs = [(system, measure) for system in systems for measure in system.measures()]
     results: list[Result] = []
     for round_ in range(rounds):
@@ -47,7 +47,7 @@ def _run(system: System, store: Store, measure: str) -> dict[str, Any]:
 
 
 def _stored(line: dict[str, Any], store: Store) -> int:
-    """Holdover's program removes what it made, and says before how much it was a session."""
+    """The bytes that a run stored. Holdover's program removes its store, and reports the bytes of a session before that."""
     if "bytes_stored" in line:
         return line["bytes_stored"] * line["sessions"]
     return store.bytes_stored()

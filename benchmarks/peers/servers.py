@@ -17,7 +17,7 @@ DURABLE = ["--bind", "127.0.0.1", "--appendonly", "yes", "--appendfsync", "alway
 
 
 class Server:
-    """A server of its own port and folder. Ends with `stop`."""
+    """A server with a port and a folder of its own. `stop` ends it and removes the folder."""
 
     def __init__(self, name: str) -> None:
         program, options, environment = _PROGRAMS[name]()

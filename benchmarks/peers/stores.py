@@ -1,4 +1,4 @@
-"""Fresh stores, what their servers say of their settings, and how much lies in them. The same for every system."""
+"""Fresh stores, the settings that their servers report, and the bytes in them. All systems use the same stores."""
 
 import os
 import shutil
@@ -21,17 +21,17 @@ class Store(Protocol):
     counted: str
 
     def fresh(self) -> str:
-        """An empty store. Returns its address."""
+        """Makes an empty store. Returns its address."""
 
     def bytes_stored(self) -> int:
-        """What the last run left behind, after its process ended."""
+        """Returns the bytes that the last run left behind, after its process ended."""
 
     def settings(self) -> dict[str, str]:
-        """Version and durability, as the server tells them. Empty if there is no server."""
+        """Returns the version and the durability settings, as the server reports them. Empty if there is no server."""
 
 
 class Folder:
-    """A folder for SQLite's files, or for a server that the system brings itself."""
+    """A folder for SQLite's files, or for a server that the system's program starts itself."""
 
     counted = "sizes of files after the process ended"
 
@@ -51,7 +51,7 @@ class Folder:
 
 
 class Postgres:
-    """A database of its own for each run."""
+    """A database that is dropped and created anew for each run."""
 
     counted = "sum of pg_total_relation_size over its tables"
 
@@ -62,7 +62,7 @@ class Postgres:
         name = "peers"
         self._psql(self._server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         self._psql(self._server, f"CREATE DATABASE {name}")
-        # What an earlier run left to be written is not paid by the next one.
+        # A run does not pay for writes that an earlier run left to the server.
         self._psql(self._server, "CHECKPOINT")
         self._url = urlunsplit(urlsplit(self._server)._replace(path=f"/{name}"))
         return self._url
@@ -113,7 +113,7 @@ class Redis:
 
 
 def _psql() -> Path:
-    """Debian keeps it beside the server's other programs."""
+    """Returns the path of psql. Debian may keep it only beside the server's other programs."""
     found = shutil.which("psql")
     if found:
         return Path(found)

@@ -1,4 +1,4 @@
-"""What is measured: each system on each of its stores, and how its program is called."""
+"""The measured systems: each on each of its stores, with the command of its program."""
 
 import sys
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def _all() -> list[System]:
         System("langgraph-delta", "postgres", langgraph, ("--saver", "postgres", "--channel", "delta")),
         System("dbos", "sqlite", _python("dbos_w.py")),
         System("dbos", "postgres", _python("dbos_w.py")),
-        # Needs no package, and times a server and a service that it starts itself.
+        # This program needs no Python package. It starts a server and a service, and measures them.
         System("restate", "restate", (sys.executable, str(paths.PROGRAMS / "restate_w.py"))),
         System("duroxide", "sqlite", (sys.executable, str(paths.PROGRAMS / "duroxide_w.py"))),
     ]

@@ -31,7 +31,7 @@ pub(crate) struct Around {
     pub(crate) step: u64,
     pub(crate) step_ms: Samples,
     pub(crate) raw_ms: Samples,
-    /// The ratio of each step to its own bare transactions.
+    /// The ratio of the time of each step to that of its own bare transactions.
     pub(crate) ratio: Samples,
     /// The processor time of the process for a step, on all cores together.
     pub(crate) cpu_ms: Samples,
@@ -220,8 +220,8 @@ struct Course {
 }
 
 impl Course {
-    /// Ends the previous step, which is over once its last write is acknowledged. The step's bare transactions
-    /// follow at once: one for each write, with as many bytes.
+    /// Ends the previous step, which is over once its last write is acknowledged. The step's bare transactions follow
+    /// at once: one for each write, with as many bytes. Then the new step begins.
     async fn step_begins(
         &mut self,
         step: u64,

@@ -15,7 +15,7 @@ pub(crate) use self::grouped::Grouped;
 
 const INSERT: &str = "INSERT INTO raw (payload) VALUES (?)";
 
-/// A database of one table with one column.
+/// A database of one table, which has a payload in each row.
 pub(crate) struct Raw {
     conn: Connection,
     wal: PathBuf,

@@ -1,4 +1,4 @@
-//! Measures, on a store with many other sessions, how long a worker takes to find work and how long it takes to answer
+//! Measures, on a store with many other sessions, how long a worker takes to find work, and a person to find and answer
 //! a call.
 
 mod crowd;
@@ -54,8 +54,8 @@ struct Measured {
     alone: Waits,
     /// The waits beside the crowd.
     beside: Waits,
-    /// The exchanges per second of a worker that finds nothing, beside the crowd. `None` if the server does not count
-    /// them.
+    /// The exchanges per second of a worker that finds nothing, beside the crowd. `None` for SQLite, which has no
+    /// server, and for a cluster, which has several.
     exchanges: Option<f64>,
     /// The time it took to create the crowd.
     made_in: Duration,
@@ -66,7 +66,7 @@ struct Measured {
     no_backlog: Histogram<u64>,
 }
 
-/// Microseconds from a call of the store to its answer.
+/// The microseconds that each of these takes.
 struct Waits {
     /// A search that finds nothing due.
     idle: Histogram<u64>,
@@ -82,7 +82,7 @@ struct Waits {
 const DUE: usize = 100;
 
 impl Scaling {
-    /// Measures SQLite and each server whose URL is given. Returns the page.
+    /// Measures SQLite and each server whose URL is given, or only the one of them that `only` names. Returns the page.
     pub(crate) async fn measure(&self, command: &str) -> Result<String, Failed> {
         let facts = machine::facts(&self.places.folder).await?;
         let mut all = Vec::new();
@@ -145,7 +145,7 @@ impl Scaling {
     /// tenant has `backlog` sessions due.
     async fn turns(&self, store: &Arc<dyn StateStore>, backlog: usize) -> Result<Histogram<u64>, Failed> {
         let mut waited = histogram();
-        // The alarms of these sessions rang earlier.
+        // These sessions have been due for longer than the small tenant's.
         let many = crowd::due(store, "many", backlog, 0).await?;
         for _ in 0..self.times {
             let few = crowd::due(store, "small", 1, 1).await?;

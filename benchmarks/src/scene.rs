@@ -22,7 +22,7 @@ use crate::Failed;
 /// The default size of the tool's result: 4 KB.
 pub(crate) const RESULT_BYTES: usize = 4096;
 
-/// A function that is called with the number of the step when the model is asked for it.
+/// A function that the model calls with the number of the step before it answers. The model waits for its future.
 pub(crate) type OnStep = Arc<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The time between two words that are streamed one by one.
@@ -38,7 +38,7 @@ pub(crate) struct Turn {
     pub(crate) text_bytes: usize,
     /// The number of bytes of the tool's result.
     pub(crate) result_bytes: usize,
-    /// The time that the model takes.
+    /// The time that the model waits before it answers.
     pub(crate) thinks: Duration,
     pub(crate) on_step: Option<OnStep>,
 }
@@ -159,7 +159,7 @@ pub(crate) fn agent(turn: Turn) -> Result<Arc<Agent>, Failed> {
         .tool(Letters::new(turn.result_bytes)?)
         .model(Scripted(turn))
         .limits(limits)
-        // The model makes the same call again and again, and needs the whole transcript.
+        // The model calls the same tool in every step, and the transcript must grow uncompacted.
         .loops(LoopDetection::OFF)
         .compaction(Compaction::OFF)
         .build();

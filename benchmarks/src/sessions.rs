@@ -22,7 +22,7 @@ pub(crate) struct Together {
     pub(crate) sessions: usize,
     pub(crate) steps: usize,
     pub(crate) steps_per_s: Samples,
-    /// Microseconds from the call of a commit to its acknowledgement.
+    /// Microseconds from the call of a commit or staging to its acknowledgement.
     pub(crate) commit_us: Histogram<u64>,
     pub(crate) writes_per_transaction: Samples,
     /// Steps per second if only the same transactions are made, as bare inserts.

@@ -23,7 +23,7 @@ pub(crate) struct Streamed {
     pub(crate) transactions: Samples,
     /// The number of synced transactions of one step.
     pub(crate) synced: Samples,
-    /// Microseconds from the call of a commit to its acknowledgement.
+    /// Microseconds from the call of a commit or staging to its acknowledgement.
     pub(crate) commit_us: Histogram<u64>,
 }
 

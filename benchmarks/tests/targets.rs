@@ -14,7 +14,8 @@ const AGAIN: &str = "measure it again with the command on the page";
 
 /// The maximum cost of step 1,000, as a multiple of the cost of step 10. All are medians.
 const LATE_MAX: f64 = 1.2;
-/// The maximum time of step 10,000, as a multiple of the time of step 10. Both are medians.
+/// The maximum cost of step 10,000, as a multiple of the cost of step 10: by the ratios, by the times and by the
+/// processor times. All are medians.
 const LAST_MAX: f64 = 1.1;
 /// The maximum size of the file, as a multiple of the size of the transcripts.
 const STORED_MAX: f64 = 1.6;
@@ -67,7 +68,8 @@ fn cells(row: &str) -> Vec<&str> {
     row.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Returns the number at the beginning of a text. Nothing that is measured is zero.
+/// Returns the number at the beginning of a text, or `None` unless it is finite and above zero: nothing that is
+/// measured is zero.
 fn number(text: &str) -> Option<f64> {
     text.split_whitespace().next()?.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0)
 }
@@ -131,7 +133,7 @@ fn u01_a_late_step_was_measured_to_last_little_longer_than_an_early_one() {
     let fresh = Page(&fresh);
     let faults_of = |page: &str| faults(&Page(page), &fresh);
 
-    // Whatever is wrong with a page is told: first the rules, on pages that break them one by one.
+    // First, pages that break one rule each: the fault of each must be reported. The published page comes last.
     let told = |page: &str, what: &str| {
         let faults = faults_of(page);
         assert!(faults.iter().any(|fault| fault.starts_with(what)), "{what}: {faults:#?}");
@@ -180,7 +182,7 @@ fn fabricated(fresh: &Page<'_>) -> String {
     )
 }
 
-/// Returns the page without the lines that begin so.
+/// Returns the page without the lines that begin with `begin`.
 fn without(page: &str, begin: &str) -> String {
     page.lines().filter(|line| !line.starts_with(begin)).map(|line| format!("{line}\n")).collect()
 }

@@ -158,7 +158,8 @@ impl Ran {
     }
 }
 
-/// Returns the cases that a filter names, or all cases if there is no filter.
+/// Returns the cases that a filter names: by id, else by category, else by a part of the id. Without a filter, returns
+/// all cases.
 fn choose(filter: Option<&str>) -> Vec<&'static Case> {
     let Some(filter) = filter else { return cases::all().collect() };
     let by: [fn(&Case, &str) -> bool; 3] = [

@@ -15,7 +15,7 @@ pub enum Status {
     Failed,
     /// The case failed, but passed when it was repeated. Counts as failed.
     Flaky,
-    /// The case was not run, and the report says why.
+    /// The case was not run, does not apply to the store, or came to no decision. The report says why.
     Skipped,
     /// The store answered `Unsupported` to an operation that it claims to support. Counts as failed.
     NotImplemented,

@@ -146,7 +146,8 @@ impl<H: StoreHarness> Suite<H> {
     /// holds the reason.
     ///
     /// # Panics
-    /// If `make` panics when it is first called, or if the callback of [`on_case`](Self::on_case) panics.
+    /// If `make` panics when it is first called, if `info`, `gaps` or `case_time_max` of that harness panics, or if the
+    /// callback of [`on_case`](Self::on_case) panics.
     pub async fn run(self) -> Report {
         let (tell, told) = oneshot::channel();
         thread::spawn(move || {

@@ -14,7 +14,7 @@ use holdover_store_memory::{Limits, MemoryStore};
 
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
-/// The first partition holds this tenant; the second holds all others.
+/// The tenant of the first partition. The cases use no tenant but this one and `THEN`, that of the second partition.
 const FIRST: &str = "other";
 const THEN: &str = "acme";
 

@@ -1,4 +1,4 @@
-//! Tests of the cases about places: a sound store passes them, and each broken store fails one.
+//! Tests of the cases about places: a sound store passes them, and each broken store fails at least one.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at what it is about")]
 

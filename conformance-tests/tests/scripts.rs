@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-/// Stores with faults of different kinds: fences, versions, keys, counters, copies.
+/// Stores with faults of different kinds: in fences, versions, repeats, overwriting, alarms and deletion.
 const BROKEN: [&str; 6] = [
     "epoch-not-checked-by-stage",
     "cas-ignores-version",

@@ -1,4 +1,4 @@
-//! Sound stores with unusual behaviour that the contract allows: no case fails on them.
+//! Sound stores with unusual behaviour that the contract allows: the cases about that behaviour do not fail on them.
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at what it is about")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! A store that acknowledges commits before they are written must fail the cases that kill it.
+//! Tests that a store fails the cases that kill it if it acknowledges commits before it writes them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::path::Path;
@@ -59,7 +59,7 @@ fn this_program(file: &Path) -> Command {
     command
 }
 
-/// The entry point of the child process. Without the variable `FILE`, this test does nothing.
+/// The entry point of the child process. Without the variable that [`FILE`] names, this test does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn child() {
     if let Some(file) = std::env::var_os(FILE) {

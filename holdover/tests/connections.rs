@@ -1,4 +1,5 @@
-//! Four connections to a Postgres server are enough for a worker that runs as many sessions as it may.
+//! Four connections to a Postgres server are enough for a worker that runs as many sessions at once as it may by
+//! default.
 //!
 //! Requirements: U13.
 

@@ -36,7 +36,7 @@ impl RedisCluster {
         Ok(cluster)
     }
 
-    /// Joins the nodes to one cluster, and waits until each node reports that it is complete.
+    /// Joins the nodes into one cluster, and waits until each node reports that all slots are served.
     fn join(&mut self) -> Result<(), LaunchError> {
         let program = CLIENT.find()?;
         let mut command = Command::new(&program);
@@ -77,14 +77,13 @@ impl RedisCluster {
             .try_for_each(|node| node.wait_for("CLUSTER INFO", "cluster_state:ok"))
     }
 
-    /// Returns the first masters, so that a test can kill, pause or start each of them. The list stays the same if a
-    /// replica takes over.
+    /// Returns the nodes that were masters at first, so that a test can kill, pause or start each of them. The list
+    /// stays the same if a replica takes over.
     pub fn nodes(&mut self) -> &mut [Redis] {
         &mut self.nodes
     }
 
-    /// Returns the replicas, in the order of the first masters ([`nodes`](Self::nodes)). Empty if the cluster has
-    /// none.
+    /// Returns the replicas, in the order of the masters in [`nodes`](Self::nodes). Empty if the cluster has none.
     pub fn replicas(&mut self) -> &mut [Redis] {
         &mut self.replicas
     }

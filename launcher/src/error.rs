@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-/// The error of a server that could not be started. The message is one line that names the server, the folder or
-/// the package.
+/// The error of a server that could not be started. The message is one line that names the server, the package or the
+/// path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// A program is missing and cannot be installed.
+    /// A program is missing, and this process cannot install it because it does not run as root.
     #[error("{program} is not installed, and only root can install it: apt-get install {package}")]
     Missing {
         /// The name of the program.

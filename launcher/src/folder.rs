@@ -11,9 +11,10 @@ use tempfile::TempDir;
 
 use crate::error::LaunchError;
 
-/// A shell script that waits until its input ends. That happens when the process at the other end exits, however it
-/// exits. Then the script kills the processes that work in the folder, and removes the folder. Processes are found by
-/// their working directory, so that a reused process id cannot hit another process.
+/// A shell script that waits until its input ends. That happens when the [`Folder`] is dropped, or when its process
+/// exits in any way. Then the script kills the processes that work in folders inside the folder, and removes the
+/// folder. It gives up after ten rounds. It finds processes by their working directory and not by a stored process id,
+/// which another process may have by then.
 const WATCH: &str = r#"
 cat > /dev/null
 for round in 1 2 3 4 5 6 7 8 9 10; do

@@ -11,14 +11,16 @@ use crate::error::LaunchError;
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) package: &'static str,
-    /// The folders to search in addition to `PATH`. A `*` stands for the highest version.
+    /// The folders to search before those of `PATH`. A `*` stands for the subfolder whose name is the highest whole
+    /// number.
     pub(crate) folders: &'static [&'static str],
 }
 
 /// The lock that allows one installation at a time in this process. Other processes wait for the lock of apt.
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// A shell script that installs a package without starting its servers.
+/// A shell script that installs a package without starting its servers. If the file `policy-rc.d` exists already, it
+/// stays as it is, and decides whether they start.
 const INSTALL: &str = r#"
 set -e
 export DEBIAN_FRONTEND=noninteractive
@@ -73,7 +75,7 @@ impl Program {
     }
 }
 
-/// Returns the folder within `parent` whose name is the highest version.
+/// Returns the folder in `parent` whose name is the highest whole number. Other names are skipped.
 fn newest(parent: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(parent).ok()?;
     let versions = entries.filter_map(|entry| {

@@ -9,13 +9,13 @@
 //! # Ok::<(), holdover_launcher::LaunchError>(())
 //! ```
 //!
-//! - **Isolation.** Each server has a free loopback port and a data folder of its own. `fsync` is on, so a test may
-//!   kill servers and check that no data is lost.
+//! - **Isolation.** Each server has a free loopback port and a folder of its own. Postgres and Redis sync acknowledged
+//!   writes to disk, so a test may kill them and check that no data is lost.
 //! - **Installation.** If a program is missing and the process runs as root, the launcher installs the Debian package.
-//!   Otherwise, it fails with an error that names the package. Servers that a package would start by itself are not
-//!   started.
+//!   Otherwise, it fails with an error that names the package. The servers that a package would start by itself are not
+//!   started, unless the machine has a `policy-rc.d` that allows it.
 //! - **Cleanup.** When the [`Launcher`] is dropped, or its process exits in any way, its servers are killed and its
-//!   folder is removed. No other process is killed: a server is identified by its working directory.
+//!   folder is removed. A server is identified by its working directory, so no process outside this folder is killed.
 
 mod cluster;
 mod error;
@@ -90,7 +90,7 @@ impl Launcher {
         Redis::launch_replica(&self.folder, of)
     }
 
-    /// Starts a Redis Cluster of three masters, each with the settings of [`redis`](Self::redis).
+    /// Starts a Redis Cluster of three masters, each with the launcher's own settings as in [`redis`](Self::redis).
     pub fn redis_cluster(&self) -> Result<RedisCluster, LaunchError> {
         RedisCluster::launch(&self.folder, 0, None)
     }

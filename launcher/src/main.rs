@@ -1,6 +1,6 @@
 //! `holdover-launcher SERVER... -- COMMAND...`: starts servers, runs a command with their addresses in its environment,
-//! and removes the servers. Exits with the exit code of the command, or with 2 if a server or the command could not be
-//! started.
+//! and stops the servers. Exits with the exit code of the command, with 1 if a signal ended the command, or with 2 if
+//! the arguments are invalid, or a server or the command could not be started.
 
 use std::process::{Command, ExitCode};
 
@@ -22,7 +22,7 @@ struct Servers {
 }
 
 impl Servers {
-    /// Starts the server of this name. Returns false if there is no such server.
+    /// Starts the server of this name, and Postgres too if it is `pgbouncer`. Returns false if there is no such server.
     fn start(&mut self, launcher: &Launcher, name: &str) -> Result<bool, LaunchError> {
         match name {
             "postgres" => {

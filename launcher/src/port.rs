@@ -26,8 +26,8 @@ static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 /// Returns a free loopback port outside the range that the system assigns automatically. If no such port is found, the
 /// system assigns one.
 ///
-/// A port of that range could be taken before it is used. And while a server is dead, a client that reconnects could
-/// be assigned the server's port as its own, and connect to itself.
+/// Another program could be assigned a port of that range before the server uses it. And while a server is dead, a
+/// client that reconnects could be assigned the server's port as its own, and connect to itself.
 pub fn free() -> Result<u16, LaunchError> {
     let choice = ephemeral_first().saturating_sub(FIRST);
     if choice >= CHOICE_MIN {
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn no_connection_is_given_the_port_of_a_server() {
         let (first, ports) = (ephemeral_first(), (0..64).map(|_| free().unwrap()).collect::<BTreeSet<u16>>());
-        // Otherwise the system assigns so many ports that too few are left to choose from.
+        // Otherwise the system assigns ports from so large a range that too few are left to choose from.
         if first.saturating_sub(FIRST) >= CHOICE_MIN {
             assert_eq!(ports.len(), 64, "each once, though no server holds it yet");
             assert!(ports.iter().all(|port| *port < first), "{first}: {ports:?}");

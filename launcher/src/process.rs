@@ -17,7 +17,7 @@ const UP_WITHIN: Duration = Duration::from_secs(60);
 /// The interval between two checks of whether the server answers.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// The user that Postgres and PgBouncer run as, because they refuse to run as root.
+/// The user that Postgres and PgBouncer run as if this process is root, because they refuse to run as root.
 const USER: &str = "postgres";
 
 /// The processes of one server.

@@ -25,7 +25,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("daemonize", "no"),
 ];
 
-/// The time limit of one command to a server that is starting.
+/// The time limit for each read of an answer to a command of the launcher.
 const ASK: Duration = Duration::from_secs(1);
 
 /// A Redis server with its data.
@@ -131,7 +131,7 @@ impl Redis {
         self.tls.as_ref().map(|tls| tls.port)
     }
 
-    /// Returns the path of the PEM file with the authority that signed the certificate, if there is one.
+    /// Returns the path of the PEM file with the authority that signed the certificate, if the server listens for TLS.
     pub fn authority(&self) -> Option<PathBuf> {
         self.tls.as_ref().map(|tls| tls.certificate.authority())
     }
@@ -162,7 +162,8 @@ impl Redis {
     }
 }
 
-/// Returns the first line of the answer to one inline command, or `None` if there is no answer.
+/// Returns the first line of the answer to one inline command, or `None` if the server cannot be reached or does not
+/// answer in time.
 fn ask(port: u16, command: &str) -> Option<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
     stream.set_read_timeout(Some(ASK)).ok()?;
@@ -172,7 +173,8 @@ fn ask(port: u16, command: &str) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-/// Returns every line of the answer to one inline command. A `QUIT` after it makes the server close the connection.
+/// Returns every line of the answer to one inline command, or no line if there is no answer. A `QUIT` after the command
+/// makes the server close the connection.
 fn ask_lines(port: u16, command: &str) -> Vec<String> {
     let lines = || {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;

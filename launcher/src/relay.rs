@@ -1,4 +1,4 @@
-//! A relay to a server that counts round trips.
+//! A relay between clients and a server. It counts round trips.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};

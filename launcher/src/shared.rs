@@ -1,9 +1,9 @@
 //! Servers that all tests of a process share, one of each kind.
 //!
 //! The first test that needs a server starts it, and the server ends with the process. An environment variable can name
-//! another server instead; the tests may change or delete its data.
+//! another server to use instead; the tests may change or delete its data.
 //!
-//! Every function panics if there is no server, because nothing can be tested then.
+//! Each function panics if it cannot start the server, because nothing can be tested then.
 #![allow(clippy::expect_used, reason = "tests that cannot have their server panic")]
 
 use std::sync::LazyLock;

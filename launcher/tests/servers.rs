@@ -122,7 +122,7 @@ fn nothing_is_left_when_the_launcher_is_dropped() {
     let folder = launcher.folder().to_owned();
     let (postgres, redis) = (launcher.postgres(&[]).unwrap(), launcher.redis(&[]).unwrap());
     assert!(at_work_in(&folder) > 1);
-    // The servers may outlive the launcher: a static is never dropped.
+    // The launcher must also remove servers that are never dropped, such as those in a static.
     std::mem::forget((postgres, redis));
     drop(launcher);
     assert_eq!(at_work_in(&folder), 0);

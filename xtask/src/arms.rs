@@ -60,7 +60,8 @@ fn is_arrow(rest: &[Token<'_>]) -> bool {
     rest[0].is('=') && rest.get(1).is_some_and(|next| next.is('>'))
 }
 
-/// Returns the first place from `at` on, outside of all brackets that begin there, that fits.
+/// Returns the first place from `at` on where the rest of the tokens fits. The contents of brackets that open on the
+/// way are skipped.
 fn end(tokens: &[Token<'_>], mut at: usize, fits: impl Fn(&[Token<'_>]) -> bool) -> Option<usize> {
     while !fits(tokens.get(at..).filter(|rest| !rest.is_empty())?) {
         at = if opens(&tokens[at]) { closing(tokens, at)? + 1 } else { at + 1 };
@@ -88,7 +89,7 @@ fn opens(token: &Token<'_>) -> bool {
     ['(', '[', '{'].into_iter().any(|sign| token.is(sign))
 }
 
-/// Splits tokens at each of these signs that stands outside of all brackets. A sign at either end splits nothing off.
+/// Splits tokens at each of these signs that stands outside of all brackets. Empty parts are left out.
 pub fn split<'s, 'a>(tokens: &'s [Token<'a>], sign: char) -> Vec<&'s [Token<'a>]> {
     let (mut parts, mut rest) = (Vec::new(), tokens);
     while let Some(at) = end(rest, 0, |rest| rest[0].is(sign)) {

@@ -152,7 +152,8 @@ impl Row {
     }
 }
 
-/// Returns one row for each part. A part that has no row on the page, or a row with another count, was never run.
+/// Returns one row for each part. A part that has no row on the page, or a row with another count, gets the row of a
+/// part that was never run.
 pub fn rows(page: &str) -> Vec<Row> {
     let row_of = |part: &Part| {
         let mut lines =

@@ -80,8 +80,9 @@ fn write_trace() -> Result<String, String> {
     Ok(trace.head)
 }
 
-/// Runs the parts with these names. Without names, runs the parts that did not pass at this commit. Writes the page
-/// after each part. Fails if there are changes that are not committed, and at the first part that fails.
+/// Runs the parts with these names. Without names, runs the parts that did not pass at this commit, or at one that
+/// differs from it only in the page. Writes the page after each part. Fails if there is no such part, if anything but
+/// the page has changes that are not committed, and at the first part that fails.
 fn run_long(names: &[&str], tell: &mut dyn FnMut(&str)) -> Result<String, String> {
     if let Some(name) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
         let known: Vec<_> = PARTS.iter().map(|part| part.name).collect();

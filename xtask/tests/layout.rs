@@ -93,7 +93,7 @@ fn unmapped(rows: &[Row], Manifest { path, package, .. }: &Manifest) -> Option<F
 }
 
 /// Returns a fault for each missing path that a page names. Two kinds of pages are left out: the changelog, which names
-/// old files, and pages inside of crates, such as the guide, which name parts of protocols.
+/// old files, and pages below a `src` folder, such as the guide, which name parts of protocols.
 fn paths(tree: &Tree) -> Vec<Fault> {
     let pages = tree.ending(".md").filter(|path| *path != "CHANGELOG.md" && !path.contains("/src/"));
     let mut faults = Vec::new();

@@ -1,4 +1,5 @@
-//! Checks that every link on a page leads to a file or folder, and to an anchor in it if it names one.
+//! Checks that every link on a page leads to a file or folder, and to an anchor in it if it names one. Links out of the
+//! repository are not followed.
 
 use std::collections::BTreeMap;
 

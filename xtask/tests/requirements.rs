@@ -1,4 +1,5 @@
-//! Checks that every requirement has tests that show it, and that each of these tests cites the requirement.
+//! Checks that every requirement has a row on its page, that the tests that show it exist and cite it, and that the
+//! counts on the page are those of the rows.
 
 use xtask::fault::{self, Fault};
 use xtask::trace::{PAGE, SECTIONS, Trace};

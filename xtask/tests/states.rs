@@ -1,5 +1,6 @@
-//! Checks that code which handles the states of a session names each of them: no arm of a `match` covers the states
-//! that it does not name. So a new state does not compile until every handler says what becomes of it.
+//! Checks that code which handles the states of a session names each of them: no arm of a `match`, unless it has a
+//! guard, covers states that it does not name. So a new state does not compile until every handler says what becomes of
+//! it.
 //!
 //! Requirements: A01.
 

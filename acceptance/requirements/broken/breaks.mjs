@@ -1,13 +1,13 @@
-// The breaks: one file each. Those in breaks/ were drawn by a seed and are named by the id of the rule; those in chosen/
-// were chosen, mostly because a break of that kind was once missed, and have names of their own.
+// The breaks, one file each. Those in breaks/ are of rules that a seed drew, and are named by the id of the rule. Those in
+// chosen/ were chosen, mostly because a break of that kind was once missed, and have names of their own.
 //
 //   rule      the rule in a few words
-//   broken    what is done to it
+//   broken    how the change breaks the rule
 //   file      the file that is changed
-//   find      a text that stands in it exactly once
-//   replace   what is put in its place: it compiles, and breaks this rule
-//   test      the test that is to fail; of a rule that was drawn, one that its row names
-//   hangs     true where a test that never ends says the same as one that fails
+//   find      a text that the file contains exactly once
+//   replace   the text that replaces it: the code still compiles, and breaks the rule
+//   test      the test that must fail; for a drawn rule, one that its row names
+//   hangs     true if the test may also hang instead of failing
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -23,21 +23,21 @@ const readFrom = (from) => readdirSync(`${FOLDER}/${from}`).sort().map((name) =>
     return { id, from, ...JSON.parse(readFileSync(`${FOLDER}/${from}/${name}`, 'utf8')) };
 });
 
-/** All breaks: those that were drawn, then those that were chosen. */
+/** Reads all breaks: first those of drawn rules, then the chosen ones. */
 export const readBreaks = () => [DRAWN, CHOSEN].flatMap(readFrom);
 
-/** What says in eight digits whether a break is still the one that was run. */
+/** Returns eight hexadecimal digits by which a break is recognized as the one that was run. */
 export const digestOf = ({ file, find, replace, test }) =>
     createHash('sha256').update(JSON.stringify([file, find, replace, test])).digest('hex').slice(0, 8);
 
-/** What is wrong with the test of a break that no row names. */
+/** Returns the faults of the test of a chosen break, which no row names. */
 const faultsOfTest = (id, test) => {
     const [path, name] = test.split('::');
     const there = existsSync(path) && readFileSync(path, 'utf8').includes(`fn ${name}(`);
     return there ? [] : [`${id}: there is no test ${test}`];
 };
 
-/** What is wrong with a break as the code and its row stand now. */
+/** Returns the faults of a break, given the current code and rows. */
 export const faultsOf = (one, rows) => {
     const { id, file, find, replace, test } = one;
     const missing = FIELDS.filter((field) => typeof one[field] !== 'string' || one[field] === '');

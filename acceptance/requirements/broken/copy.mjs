@@ -1,13 +1,13 @@
-// A copy of the work tree in which code may be broken.
+// Copies the work tree to a folder in which code may be broken.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** Says of a folder that all in it may be written over and removed. */
+/** The file that marks a folder whose contents may be overwritten and removed. */
 const MARK = '.holdover-broken';
 
-/** The files of the work tree, as they stand: committed or not, but nothing that git ignores. */
+/** Returns the files of the work tree, committed or not, except those that git ignores. */
 const listed = () => execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'])
     .toString().split('\0').filter((path) => path !== '' && existsSync(path));
 
@@ -17,15 +17,15 @@ const filesIn = (folder, under = '') => readdirSync(join(folder, under), { withF
     return path === MARK ? [] : [path];
 });
 
-/** A folder outside of the work tree that is new, empty, or such a copy already. */
+/** Returns true if the folder lies outside of the work tree, and is new, empty, or already such a copy. */
 const isOurs = (folder) => {
     if (!relative('.', folder).startsWith('..')) return false;
     return !existsSync(folder) || readdirSync(folder).length === 0 || existsSync(join(folder, MARK));
 };
 
 /**
- * Makes `folder` what the work tree is, and leaves alone what is so already, so that cargo builds no more than it must.
- * Its `target` stays. The next copy undoes whatever a broken run left.
+ * Makes `folder` equal to the work tree. Files that are equal already are not written, so that cargo builds no more than it
+ * must. Folders named `target` stay. This also undoes the changes that an earlier run left.
  */
 export const copyTo = (folder) => {
     if (!isOurs(folder)) throw new Error(`${folder} lies in the work tree, or holds something else: it is left alone`);
@@ -42,7 +42,7 @@ export const copyTo = (folder) => {
     }
 };
 
-/** Puts `replace` where `find` stands in `file`. */
+/** Replaces the text `find` in `file` by `replace`. */
 export const change = (folder, { file, find, replace }) => {
     const path = join(folder, file);
     writeFileSync(path, readFileSync(path, 'utf8').split(find).join(replace));

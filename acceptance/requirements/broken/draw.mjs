@@ -1,4 +1,4 @@
-// Which rules are broken: all ids in an order that a seed decides, and of those that are shown the first.
+// Draws the rules that are broken: a seed orders all ids, and the first `COUNT` that are shown are drawn.
 
 import { createHash } from 'node:crypto';
 
@@ -6,8 +6,8 @@ export const SEED = 'holdover';
 export const COUNT = 40;
 
 /**
- * What `seed` draws of these rows: the ids `drawn`, in order, and the `open` ones that were passed by, which are drawn
- * once they are shown. A row that does not apply has no rule to break.
+ * Draws rows by `seed`. Returns the `drawn` ids in order, and the `open` ids that were passed over: they will be drawn once
+ * they are shown. A row that does not apply has no rule to break.
  */
 export const draw = (rows, seed) => {
     const rank = (id) => createHash('sha256').update(seed + id).digest('hex');

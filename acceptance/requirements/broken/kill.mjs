@@ -1,14 +1,14 @@
-// Breaks a rule, and hears what its test says.
+// Breaks a rule, and runs its test.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { change, copyTo } from './copy.mjs';
 import { saidOn } from './page.mjs';
 
-/** A test that is not over by then hangs. */
+/** The time after which a test counts as hanging. */
 const TEST_MS = 300_000;
 
-/** The arguments of cargo for the target that holds `path::name`, and the name. */
+/** Returns cargo's arguments for the target of the test `path::name`, and the name. */
 const placeOf = (test) => {
     const [path, name] = test.split('::');
     const [, folder, kind, rest] = path.match(/^(.+?)\/(src|tests)\/(.+)$/);
@@ -18,13 +18,13 @@ const placeOf = (test) => {
     return { target: ['test', '-p', crate, ...target], name };
 };
 
-/** The command that runs the test of a break. */
+/** Returns the command that runs the test of a break. */
 export const commandOf = (one) => {
     const { target, name } = placeOf(one.test);
     return ['cargo', ...target, '--', name].join(' ');
 };
 
-/** Runs cargo in `folder`, and ends it with all that it started once it takes too long. */
+/** Runs cargo in `folder`. After `ms` milliseconds, if given, kills it with all processes that it started. */
 const cargo = (folder, words, { ms, offline } = {}) => new Promise((resolve) => {
     const env = { ...process.env, CARGO_TERM_COLOR: 'never', INSTA_UPDATE: 'no', RUST_BACKTRACE: '0' };
     if (offline) env.CARGO_NET_OFFLINE = 'true';
@@ -35,11 +35,11 @@ const cargo = (folder, words, { ms, offline } = {}) => new Promise((resolve) => 
     child.on('close', (code) => { clearTimeout(timer); resolve({ out, hung, code }); });
 });
 
-/** How the test of this name ended: ok, FAILED, or undefined if it was not run. */
+/** Returns how the test of this name ended: ok, FAILED, or undefined if it was not run. */
 const endOf = (out, name) =>
     out.match(new RegExp(`^test (?:\\S+::)?${name}(?: - should panic)? \\.\\.\\. .*?(ok|FAILED)$`, 'm'))?.[1];
 
-/** The words of the panic of this test, and what it compared. */
+/** Returns the first line of the test's panic, and the values that it compared. */
 const saidIn = (out, name, folder) => {
     const [, told] = out.match(new RegExp(`^---- (?:\\S+::)?${name} stdout ----\\n([^]*?)(?=^---- |^failures:$)`, 'm')) ?? [];
     const [, panic] = told?.match(/panicked at [^\n]*\n([^]*)/) ?? [];
@@ -48,7 +48,7 @@ const saidIn = (out, name, folder) => {
     return saidOn([first, ...compared].join('; ').replaceAll(`${folder}/`, ''));
 };
 
-/** What is wrong with the tests of these breaks while nothing is broken: each must pass. */
+/** Runs the tests of these breaks while nothing is broken. Returns the faults: each test must pass. */
 const unbroken = async (folder, breaks) => {
     const targets = new Map();
     for (const { test } of breaks) {
@@ -66,7 +66,7 @@ const unbroken = async (folder, breaks) => {
     return wrong;
 };
 
-/** Breaks one rule. `said`: what its test said, if it failed; `wrong`: what happened instead. */
+/** Breaks one rule. Returns `said`, the message of its test, if the test failed; otherwise `wrong`, what happened instead. */
 const kill = async (folder, one) => {
     const { target, name } = placeOf(one.test);
     change(folder, one);
@@ -79,7 +79,7 @@ const kill = async (folder, one) => {
     return { wrong: end === 'ok' ? 'it passes although the rule is broken' : `it was not run\n${out.slice(-2000)}` };
 };
 
-/** Breaks one rule after the other in `folder`, target by target, and tells of each. It ends with the code as it was. */
+/** Breaks one rule after another in `folder`, grouped by target, and yields each result. Restores the code at the end. */
 export const killAll = async function* (folder, all) {
     const order = (one) => `${commandOf(one).split(' -- ')[0]} ${one.file}`;
     const breaks = all.toSorted((one, other) => (order(one) < order(other) ? -1 : 1));

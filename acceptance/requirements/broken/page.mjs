@@ -1,4 +1,4 @@
-// docs/broken-rules.md: what was broken, and what the tests said.
+// docs/broken-rules.md: the rules that were broken, and the messages of the tests.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { COUNT, SEED } from './draw.mjs';
@@ -7,11 +7,11 @@ import { CHOSEN, digestOf } from './breaks.mjs';
 export const PAGE = 'docs/broken-rules.md';
 const CHARS_MAX = 160;
 
-/** One line that fits into a table. */
+/** Returns the text as one line that fits into a table cell. */
 const cell = (text) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replace(/\s+/g, ' ').trim();
 const short = (text) => (text.length > CHARS_MAX ? `${text.slice(0, CHARS_MAX - 1)}…` : text);
 
-/** What the page says was seen: of each id the digest of its break, and what its test said. */
+/** Reads the page: for each id, the digest of the break that was run, and the message of its test. */
 export const seen = () => {
     const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : '';
     const rows = page.split('\n').flatMap((line) => {
@@ -21,10 +21,10 @@ export const seen = () => {
     return new Map(rows);
 };
 
-/** What a test said, as it stands on the page. */
+/** Returns the message of a test as the page shows it. */
 export const saidOn = (said) => cell(short(said.replace(/\s+/g, ' ').trim()));
 
-/** The page, of the breaks of which something was seen. */
+/** Returns the page with all breaks in `seen`. */
 export const pageOf = (breaks, seen) => {
     const rowsOf = (chosen) => breaks.filter(({ id, from }) => seen.has(id) && (from === CHOSEN) === chosen).map((one) => {
         const { digest, said } = seen.get(one.id);
@@ -64,11 +64,11 @@ test fails under its change, as above.
 ${chosen.join('')}`;
 };
 
-/** What is wrong with the page. */
+/** Returns the faults of the page. */
 export const faultsOfPage = (breaks, seen) => {
     const faults = breaks.flatMap((one) => {
         const digest = seen.get(one.id)?.digest;
-        // One that was chosen and not made yet is told of, and breaks no check.
+        // A chosen break that was not run yet is only reported, and fails no check.
         if (digest === digestOf(one) || (one.from === CHOSEN && digest === undefined)) return [];
         return [`${one.id}: ${digest ? 'it was another change that was run' : 'it was not run'}: broken.mjs --run ${one.id}`];
     });

@@ -37,7 +37,7 @@ def database(store: str) -> str:
     if not store.startswith("sqlite:"):
         return store.replace("postgres://", "postgresql+psycopg://")
     path = os.path.abspath(store.removeprefix("sqlite:"))
-    # DBOS leaves SQLite's rollback journal as it is, with which it was half as fast. The mode stays with the file.
+    # DBOS keeps SQLite's default, the rollback journal, with which it was half as fast. The file keeps the mode set here.
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.close()
@@ -45,7 +45,7 @@ def database(store: str) -> str:
 
 
 def settings(store: str) -> dict[str, Any]:
-    """Read on a connection of DBOS's own pool."""
+    """Returns the settings, read on a connection of DBOS's own pool."""
     from dbos._dbos import _get_dbos_instance
 
     names = ("journal_mode", "synchronous") if store.startswith("sqlite:") else ("synchronous_commit",)

@@ -14,7 +14,7 @@ import paths  # noqa: E402
 
 def main() -> None:
     work, _ = w.arguments()
-    # It writes a line for each time that it finds the database locked.
+    # The program would write a line each time that it finds the database locked.
     os.environ["RUST_LOG"] = "off"
     program = str(paths.DUROXIDE)
     if work.mode == "resume":

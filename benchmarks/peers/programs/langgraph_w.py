@@ -30,14 +30,14 @@ def extended(messages: Messages, writes: Sequence[Messages]) -> Messages:
 class Whole(TypedDict):
     """The usual channel: every checkpoint has the whole conversation.
 
-    Messages are plain dictionaries: objects of langchain_core with `add_messages` are more to serialize and merge.
+    Messages are plain dictionaries: objects of langchain_core with `add_messages` take longer to serialize and merge.
     """
 
     messages: Annotated[Messages, operator.add]
 
 
 class Delta(TypedDict):
-    """The channel that stores what is new. Its documentation calls it beta."""
+    """The channel that stores only new messages. Its documentation calls it beta."""
 
     messages: Annotated[Messages, DeltaChannel(extended)]
 
@@ -91,7 +91,7 @@ async def redis(url: str) -> AsyncIterator[tuple[Any, dict[str, Any]]]:
 async def valkey(url: str) -> AsyncIterator[tuple[Any, dict[str, Any]]]:
     from langgraph_checkpoint_aws import AsyncValkeySaver
 
-    # The pool refuses rather than waits, and a session holds more than one connection for moments.
+    # An exhausted pool raises an error instead of waiting, and a session briefly holds more than one connection.
     async with AsyncValkeySaver.from_conn_string(url, pool_size=4 * POOL) as saver:
         yield saver, {"pool": 4 * POOL}
 
@@ -141,7 +141,7 @@ async def run(work: w.Work, kind: str, channel: str) -> None:
 
         async def session(name: str) -> None:
             config = {"configurable": {"thread_id": name}, "recursion_limit": 2 * work.steps + 10}
-            # None goes on from the last checkpoint.
+            # With None, the graph continues from the last checkpoint.
             given = None if work.mode == "successor" else {"messages": []}
             end = await agent.ainvoke(given, config, durability="sync")
             assert len(end["messages"]) == 2 * work.steps_of(name)

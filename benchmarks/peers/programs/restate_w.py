@@ -23,7 +23,7 @@ SYSTEM = "restate"
 SERVICE = Path(__file__).resolve().parent / "restate_service.mjs"
 UP_WITHIN_S = 60
 ANSWERED_WITHIN_S = 600
-# Less than the default of 24 was faster on two cores; one or two partitions were not.
+# On two cores, four partitions were faster than the default of 24; one or two were not.
 PARTITIONS = 4
 
 
@@ -54,7 +54,7 @@ class Server:
         return told.stdout.split()[-1]
 
     def settings(self) -> dict[str, Any]:
-        """What the server makes of its environment."""
+        """Returns settings as the server reads them from its environment."""
         dumped = subprocess.run(
             [str(self._program), "--dump-config"], env=self._environment, check=True, capture_output=True, text=True
         )
@@ -66,7 +66,7 @@ class Server:
         }
 
     def register(self, service: str) -> None:
-        """Tries until both are up."""
+        """Registers the service. Tries again until the server and the service are up."""
         until = time.monotonic() + UP_WITHIN_S
         while True:
             try:
@@ -78,7 +78,7 @@ class Server:
                 time.sleep(0.1)
 
     def call(self, session: str) -> int:
-        """Runs a session. Tries again while the server still learns of the service."""
+        """Runs a session. Tries again while the server does not know the service yet."""
         until = time.monotonic() + UP_WITHIN_S
         while True:
             try:
@@ -131,7 +131,7 @@ def run(work: w.Work, server: Server) -> dict[str, Any]:
 
 
 def resumed(work: w.Work, server: Server) -> dict[str, Any]:
-    """The service is killed and started again; the server goes on, and calls it again after its own pauses."""
+    """Kills the service and starts it again. The server keeps running, and calls the service again at its own intervals."""
     port = free_port()
 
     def start() -> None:

@@ -1,4 +1,4 @@
-"""How long a new process takes to go on with a workflow whose process was killed."""
+"""Measures how long a new process takes to continue a workflow whose process was killed."""
 
 import json
 import os
@@ -15,7 +15,7 @@ PATIENCE_S = 120
 
 
 def announce(work: w.Work, step: int) -> bool:
-    """Called by a model before it answers. True: this process waits here until it is killed."""
+    """Called by a model before it answers. Returns True if the model must wait until this process is killed."""
     if work.mode == "work":
         return False
     print(json.dumps({"step": step}), flush=True)
@@ -23,7 +23,7 @@ def announce(work: w.Work, step: int) -> bool:
 
 
 def loaded(work: w.Work) -> None:
-    """Called once the libraries are imported."""
+    """Called once the libraries are imported. The successor reports it."""
     if work.mode == "successor":
         print(json.dumps({"loaded": True}), flush=True)
 
@@ -57,14 +57,14 @@ def measure(doomed: list[str], successor: list[str]) -> dict[str, Any]:
 
 
 def of_this_program(work: w.Work, extra: list[str]) -> dict[str, Any]:
-    """The same for the program that runs now."""
+    """Measures the program that runs now, as both processes."""
     command = [sys.executable, sys.argv[0]]
     rest = ["--store", work.store, *extra]
     return measure([*command, "doomed", *rest], [*command, "successor", *rest])
 
 
 def _wait(process: subprocess.Popen[bytes], wanted: Any) -> dict[str, Any]:
-    """The first line of its output that is wanted. Lines that are no JSON object are passed over."""
+    """Returns the first line of output that is wanted. Lines that are not JSON objects are skipped."""
     assert process.stdout is not None
     output, pending, until = process.stdout.fileno(), b"", time.monotonic() + PATIENCE_S
     while time.monotonic() < until:

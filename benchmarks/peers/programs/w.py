@@ -1,4 +1,4 @@
-"""Work W as every Python peer does it: what a step carries, what is asked for, and the line that is printed."""
+"""Work W, shared by the Python peers: the payloads, the command line, and the line of results."""
 
 import argparse
 import base64
@@ -18,7 +18,7 @@ WARM, WARM_STEPS = "warm-up", 5
 
 @dataclass(frozen=True)
 class Work:
-    """What one run does."""
+    """The arguments of one run."""
 
     mode: str
     store: str
@@ -46,13 +46,13 @@ def arguments(*extra: tuple[str, list[str], str]) -> tuple[Work, argparse.Namesp
 
 
 def payload(session: str, step: int, part: str) -> str:
-    """200 ASCII characters that no compression shrinks much, different for each step."""
+    """200 ASCII characters that no compression shrinks much, different for each session, step and part."""
     seed = f"{session}/{step}/{part}".encode()
     return base64.b64encode(hashlib.shake_256(seed).digest(PAYLOAD_BYTES * 3 // 4)).decode()
 
 
 class Watch:
-    """Wall time and CPU time of this process, from when it is made."""
+    """Wall time and CPU time of this process since the watch was created."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), _cpu_seconds()

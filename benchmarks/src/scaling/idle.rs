@@ -10,12 +10,13 @@ use super::crowd::QUEUE;
 use crate::Failed;
 use crate::stores::Backend;
 
-/// The wait before counting. The worker's first calls are then over, and the server's counters are current:
-/// Postgres updates them when a connection has been idle for ten seconds.
+/// The longest wait before counting. After it, the worker's first calls are over, and the server's counters are
+/// current: Postgres updates them at the latest when a connection has been idle for ten seconds. A shorter count waits
+/// only as long as it counts.
 const SETTLED: Duration = Duration::from_secs(15);
 
-/// Returns the exchanges per second of one worker with default options, as the server counts them during `counted`.
-/// Returns `None` if the backend has no such counter.
+/// Returns the exchanges per second of one worker on [`QUEUE`], otherwise with default options, as the server counts
+/// them during `counted`. Returns `None` if there is no server, or if there are several.
 pub(super) async fn exchanges(backend: &Backend, counted: Duration) -> Result<Option<f64>, Failed> {
     let runtime =
         Runtime::new(Arc::clone(backend.store()), Arc::new(Agents::new()), RuntimeOptions::default());

@@ -122,7 +122,8 @@ impl Backend {
         self.bare.exchanges().await
     }
 
-    /// Does at once what the server does in the background after many writes: Postgres vacuums the tables of the store.
+    /// Makes Postgres vacuum the tables of the store at once, as it does in the background after many writes. Does
+    /// nothing for other backends.
     pub(crate) async fn settle(&self) -> Result<(), Failed> {
         self.bare.settle().await
     }

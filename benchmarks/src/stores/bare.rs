@@ -20,7 +20,7 @@ local step = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 for _, key in ipairs(step[2]) do redis.call('UNLINK', key) end
 return step[1]";
 
-/// The number of keys that one step looks at.
+/// The approximate number of keys that one step looks at.
 const STEP: usize = 1_000;
 
 /// Bare access to a backend. Each insert is acknowledged as a commit of the store is.
@@ -116,8 +116,8 @@ impl Bare {
         Ok(Some(asked))
     }
 
-    /// Does at once what the server does in the background after many writes: Postgres vacuums the tables of the schema, and
-    /// writes all changed pages to its files.
+    /// Makes Postgres do at once what it does in the background after many writes: it vacuums the tables of the schema, and
+    /// writes all changed pages to its files. Does nothing for other backends.
     pub(super) async fn settle(&self) -> Result<(), Failed> {
         let Self::Postgres { pool, schema } = self else { return Ok(()) };
         let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1";
@@ -128,7 +128,8 @@ impl Bare {
         Ok(())
     }
 
-    /// Removes the rows, so that a server's memory does not grow from one measurement to the next.
+    /// Removes the inserted rows or keys, so that a server does not store more from one measurement to the next. Does
+    /// nothing for SQLite.
     pub(super) async fn clear(&self) -> Result<(), Failed> {
         match self {
             Self::Sqlite(_) => {}

@@ -51,7 +51,7 @@ pub(super) async fn commits(
     Ok(())
 }
 
-/// Measures `each` inserts of as many bytes by each of `tasks` tasks at once.
+/// Measures `each` inserts, with as many bytes as a commit, by each of `tasks` tasks at once.
 pub(super) async fn inserts(
     bare: &Arc<Bare>,
     tasks: usize,

@@ -98,7 +98,8 @@ async fn kill_and_check(t: &Bench, round: u64, when: When) -> CaseResult<bool> {
 
 /// The progress of a child before the kill.
 struct Killed {
-    /// The child's last acknowledged commit. 0 is the creation.
+    /// The number of the child's last acknowledged commit. 0 is the creation, and `None` means that nothing was
+    /// acknowledged.
     acknowledged: Option<u64>,
     /// The child's last request.
     asked: String,

@@ -8,8 +8,8 @@ use crate::fixture;
 use crate::proxy::{Cut, Seen};
 use crate::script::Request;
 
-/// The maximum number of commits until two in a row have the same length. The first commit on a new connection of a
-/// pool is longer, because the connection is prepared.
+/// The maximum number of commits after the first until two in a row have the same length. The first commit on a new
+/// connection of a pool is longer, because the connection is prepared.
 const READY_MAX: usize = 12;
 
 cases! {

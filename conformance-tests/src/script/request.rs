@@ -157,7 +157,7 @@ where
     Page { items, next: None }.into()
 }
 
-/// Refuses invalid requests, and reads of a session that does not exist.
+/// Refuses invalid requests, and those reads that the contract refuses if the session does not exist.
 #[allow(clippy::wildcard_enum_match_arm, reason = "whatever else is asked has a meaning")]
 fn check(request: &Request, model: &Model) -> Result<(), StoreError> {
     let operation = request.operation();

@@ -25,7 +25,7 @@ async fn waiting<T>(answer: impl Future<Output = T>) -> T {
     for _ in 0..WAITS {
         tokio::task::yield_now().await;
     }
-    // Two calls never share a millisecond, the unit of the store's clock.
+    // Two calls in sequence never act in the same millisecond, the unit of the store's clock.
     tokio::time::sleep(Duration::from_millis(1)).await;
     let answer = answer.await;
     for _ in 0..WAITS {

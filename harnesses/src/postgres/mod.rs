@@ -71,8 +71,8 @@ impl PostgresHarness {
         self
     }
 
-    /// Opens the store that `place` names, with the options of this harness, and writes until the process is
-    /// killed.
+    /// Opens the store that `place` names, with the options of a harness that was not [adjusted](Self::adjust), and
+    /// writes until the process is killed.
     ///
     /// # Panics
     /// If `place` is not the text that the program was given, or if the store cannot be opened.

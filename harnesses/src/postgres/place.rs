@@ -20,7 +20,7 @@ async fn open(options: PostgresOptions) -> OpenResult {
     Ok(Arc::new(PostgresStore::open(options).await?) as Arc<dyn StateStore>)
 }
 
-/// Returns the SQL condition that selects a session by its key. The cases choose keys that need no quoting.
+/// Returns the SQL condition that selects a session by its key. The cases choose keys that need no escaping.
 fn of(key: &SessionKey) -> String {
     format!("tenant = '{}' AND id = '{}'", key.tenant, key.id)
 }

@@ -19,8 +19,8 @@ const CLOCKS: &str = "CREATE SCHEMA IF NOT EXISTS holdover_clocks; \
      CREATE TABLE IF NOT EXISTS holdover_clocks.clock (harness text PRIMARY KEY, now bigint NOT NULL)";
 const ALONE: &str = "SELECT pg_advisory_xact_lock(727100)";
 
-/// The SQL that prepares a schema for tests. It names the harness whose clock the schema uses, and creates a function
-/// that reads that clock.
+/// The SQL that prepares a schema for tests. It creates a table that names the harness whose clock the schema uses
+/// (none at first), and a function that reads that clock.
 const GO_BY_A_ROW: &str = "CREATE TABLE holdover.goes_by (harness text NOT NULL); \
      INSERT INTO holdover.goes_by VALUES (''); \
      CREATE OR REPLACE FUNCTION holdover.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS \
@@ -73,8 +73,8 @@ fn own_prefix(what: &str) -> String {
     format!("holdover_{what}_{}_", *PROCESS)
 }
 
-/// Removes every schema and clock that this process made at `url`, with one transaction for each schema. Also
-/// removes the schema of the clocks once no process needs it.
+/// Removes every schema and clock that this process made at `url`, with one transaction for each schema. Also removes
+/// the schema of the clocks if no clock is left in it.
 pub(super) async fn remove_all(url: &str) -> Result<(), StoreError> {
     let options = PostgresOptions::from_url(url)?;
     {

@@ -92,7 +92,7 @@ type ChildProgram = Arc<dyn Fn(&str, &str) -> Command + Send + Sync>;
 /// The namespace of one instance.
 struct Namespace(String);
 
-/// The clock, and the namespaces in which it must be moved.
+/// The clock, and the namespaces whose clock keys follow it.
 struct KeyClock {
     url: String,
     servers: OnceCell<Bypass>,
@@ -228,7 +228,7 @@ impl KeyClock {
         namespace
     }
 
-    /// Removes all keys of a namespace, and stops moving its clock.
+    /// Removes all keys of a namespace. Later advances of the clock leave the namespace out.
     async fn forget(&self, namespace: &str) {
         self.namespaces().retain(|other| other != namespace);
         clear(self.servers().await, namespace).await.expect("the script runs");

@@ -16,8 +16,8 @@ use holdover::session::Message;
 use holdover::tools::{ResourceProfile, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
-/// The time at which the agent is built. When leaving, some of its calls and answers never end; when going on, all of
-/// them do.
+/// The time at which the agent is built. When leaving, some of its calls and answers never end, and some of its
+/// requests to the model fail; when going on, all of them succeed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Leaving,

@@ -21,13 +21,13 @@ use crate::agent::{Does, Sent, When, spec};
 use crate::cast::{SESSIONS, runtime};
 use crate::places::Place;
 
-/// The families, each named by what its members wait for.
+/// The families. The comment on each says in which state it is left.
 pub(crate) const FAMILIES: [&str; 8] = [
     // The root waits for a child that is done, and for one that asks.
     "children",
     // The root waits for a child that has not begun.
     "not-begun",
-    // The child that the root waits for waits for a child of its own, which asks.
+    // The root waits for a child, which itself waits for a child that asks.
     "grandchildren",
     // The root rests, and its background child asks.
     "background",
@@ -35,13 +35,13 @@ pub(crate) const FAMILIES: [&str; 8] = [
     "heir",
     // The root has handed its session over. Its heir asks.
     "handed-over",
-    // The root rests. A session that goes on from it with a goal has not begun.
+    // The root rests. A session that continues it with a goal has not begun.
     "handoff",
-    // The same, and the session is a draft that is prepared.
+    // The same, but the session is a draft, which has been prepared.
     "draft",
 ];
 
-/// The session that goes on from the root with a goal.
+/// The id of the session that continues the root with a goal.
 const GOAL: &str = "goal";
 
 /// The time for a whole family to come to rest.
@@ -55,7 +55,7 @@ fn member(family: &str, id: &str) -> SessionKey {
     SessionKey::new(TenantId::new(family).unwrap(), SessionId::new(id).unwrap())
 }
 
-/// A model that plays every part: the last user message says what is to be done.
+/// A model that plays every part: the instructions name the part, and the last user message says what is to be done.
 struct Cast;
 
 #[async_trait]
@@ -86,7 +86,7 @@ impl Model for Cast {
             (Some("root"), "handed-over") | (Some("helper"), "heir") => Some(("heir", r#"{"goal":"pay"}"#)),
             (Some("helper"), "page") => Some(("page", r#"{"tasks":["pay"]}"#)),
             (Some(_), "pay") => Some(("pay", r#"{"n":7}"#)),
-            // Whoever has no part makes the extract of a handoff.
+            // A request without a part asks for the extract of a handoff.
             (Some(_) | None, _) => None,
         };
         let (part, stop) = match call {
@@ -102,7 +102,7 @@ impl Model for Cast {
 }
 
 fn agent(sent: &Sent) -> Arc<Agent> {
-    // A corpus waits for years.
+    // The calls of a corpus wait for their answers for years.
     let patient = || Limits::default().answer_timeout_ms(None);
     let part = |name: &str| {
         let part = SubAgent::new(name, "Helps.").instructions(format!("You are the {name}."));
@@ -181,7 +181,7 @@ async fn works(runtime: &Runtime, family: &str) -> bool {
 /// A worker, and the token that stops it.
 struct Working(CancellationToken, tokio::task::JoinHandle<usize>);
 
-/// Begins to work for this family alone.
+/// Starts a worker for this family alone.
 fn work(runtime: &Runtime, family: &str) -> Working {
     let stop = CancellationToken::new();
     let options = WorkerOptions::default().tenant(Some(root(family).tenant)).poll(Duration::from_millis(100));
@@ -210,8 +210,8 @@ pub(crate) async fn go_on<P: Place>(place: &P, release: &Path) {
     place.close(store).await;
 }
 
-/// Asserts that the family of an old release goes on until every member rests, and that the history of each still
-/// rebuilds its state.
+/// Asserts that the family of a release goes on until every member rests, and that the history of each member that was
+/// left still rebuilds its state. Approves what the members ask.
 async fn goes_on(runtime: &Runtime, family: &str) {
     let (root, all) = (root(family), SessionQuery::all(root(family).tenant));
     assert_eq!(runtime.would_break(&all).await.unwrap(), [], "{family}: nothing breaks");

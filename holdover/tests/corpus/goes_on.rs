@@ -28,8 +28,8 @@ pub(crate) async fn all<P: Place>(place: &P, release: &Path) {
     }
 }
 
-/// Asserts that a session of an old release goes on to the end of its turn, and that its history still rebuilds its
-/// state. A deleted or aborted session must stay so.
+/// Asserts that a session of a release goes on to the end of its turn, and that its history still rebuilds its state. A
+/// deleted or aborted session must stay so.
 async fn goes_on(runtime: &Runtime, id: &str, agent: &std::sync::Arc<holdover::agent::Agent>, sent: &Sent) {
     let key = key(id);
     if id == "deleted" {

@@ -1,9 +1,9 @@
-//! This release continues the sessions in stores that earlier releases left. The sessions wait for different things, or
-//! were left in different states. Those of one set stand alone; those of the other have children, heirs or handoffs.
-//! There is a store of every kind that outlives its process.
+//! This release continues the sessions in stores that it and earlier releases left. The sessions wait for different
+//! things, or were left in different states. Those of one set stand alone; those of the other have children, heirs or
+//! handoffs. There is a store of every kind that outlives its process.
 //!
-//! `HOLDOVER_CORPUS=write cargo test -p holdover --test corpus` writes the missing files of this release into
-//! `tests/corpus/releases`. Existing files are never overwritten.
+//! `HOLDOVER_CORPUS=write cargo test -p holdover --test corpus` writes the missing stores of this release into
+//! `tests/corpus/releases`. Existing stores are never overwritten.
 //!
 //! Requirements: U09.
 

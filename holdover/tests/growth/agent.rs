@@ -166,8 +166,8 @@ pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
     Arc::new(agent.build().unwrap())
 }
 
-/// Opens a store that syncs each commit, which is the default. The log is not written back meanwhile, since that
-/// belongs to no step.
+/// Opens a store that syncs each commit, which is the default, and starts to record its statements. The log is not
+/// written back meanwhile, since that belongs to no step.
 pub(crate) async fn open(folder: &Path) -> SqliteStore {
     crate::watch::listen();
     let options = SqliteOptions::new(folder.join("holdover.db")).wal_bytes_max(u64::MAX);

@@ -129,7 +129,7 @@ impl Watched {
     }
 
     /// Asserts that time caused no more requests than it may: one renewal each interval, and for each of two listeners
-    /// one wait for each interval and for each of `writes`.
+    /// one wait for each interval that has begun and for each of `writes`.
     #[track_caller]
     pub(crate) fn check_what_time_brought(&self, writes: u64) {
         let seen = self.seen.lock().unwrap();

@@ -1,5 +1,5 @@
-//! The cost of one step of a session for its store and for the process, as counts. The counts do not depend on the
-//! machine, so they reveal any change that makes a step more expensive.
+//! The cost of one step of a session for its store and for the process, as counts. The counts hardly depend on the
+//! machine, so they reveal a change that makes a step more expensive.
 //!
 //! A step of the workload W is an answer of 200 bytes, and one call with an effect whose result has 200 bytes. The cost
 //! is the difference between a session of many steps and one of few, in a process that has warmed up.

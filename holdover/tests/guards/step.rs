@@ -31,13 +31,14 @@ const LATE: u64 = 1_200;
 /// The highest cost of a late step, as a multiple of the cost of an early one.
 const LATE_MAX: f64 = 1.1;
 
-/// The interval at which a run renews its lease. A renewal costs less than a step; a shorter session has none.
+/// The interval at which a run renews its lease. A renewal costs less than a step. A session that ends sooner has none.
 const RENEWS: Duration = Duration::from_secs(5);
 
 /// Held by each test: allocations are counted for the whole process, so tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Asserts that each cost of a step is at most the expected one. A cost of zero fails too, unless zero is expected.
+/// Asserts that each cost of a step is at most the expected one, with an allowance for renewals. A cost of zero fails
+/// too, unless zero is expected.
 #[track_caller]
 pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
@@ -57,7 +58,8 @@ pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
     }
 }
 
-/// Asserts that these costs of a step late in a session are at most `LATE_MAX` times those early in one.
+/// Asserts that these costs of a step late in a session are at most `LATE_MAX` times those early in one, with an
+/// allowance for renewals.
 #[track_caller]
 pub(crate) fn check_late<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFn() -> (Arc<dyn StateStore>, Look),

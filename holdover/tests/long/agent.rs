@@ -30,7 +30,7 @@ const CONTEXT_TOKENS: u64 = 20_000;
 const ROOM_BYTES: usize = 1_600;
 /// The number of sentences that the model says before each call.
 const THOUGHTS: usize = 20;
-/// A word that only the task contains, and that the model must say at the end.
+/// A word that no room contains, only the task and summaries of it. The model must say it at the end.
 pub(crate) const WORD: &str = "periwinkle";
 
 pub(crate) fn task() -> String {

@@ -1,6 +1,7 @@
 //! A tree of three levels, on every store. Its process dies at each of its writes in turn: another process goes on, and
-//! the tree ends as if nothing had happened. In other stories a person aborts the root at each write: then no session
-//! of the tree goes on, even if the process also dies, or if a write of the dead process arrives later.
+//! the tree ends as if nothing had happened, except that a call may be in doubt. In other stories a person aborts the
+//! root at each write: then no session of the tree goes on, even if the process also dies, or if a write of the dead
+//! process arrives later.
 //!
 //! The root begins a runner in the background and fans out to two clerks. One clerk works alone. The other has a page,
 //! which asks a person, who answers at the root. The runner hands over to an heir. The root then waits for the end of
@@ -68,8 +69,8 @@ const ORDERS: [Order; 7] = [
     Order::DeleteClerk,
 ];
 
-/// Runs every test of a store. Aborts of the root are given at every write, and other orders at every write whose
-/// number `every` divides.
+/// Runs the tests that every store has. Aborts of the root are given at every write, and other orders at every write
+/// whose number `every` divides.
 async fn both(store: Arc<dyn StateStore>, every: usize) {
     wide::race(Arc::clone(&store)).await;
     tokio::join!(poisoned::tell(&store), sweep(&store, every));

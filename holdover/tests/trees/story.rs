@@ -88,7 +88,7 @@ impl Story {
         };
         let all = async {
             tokio::join!(orders, ends);
-            // A person who carries an order out may stop a session that already rested. It is stopped by a worker.
+            // An order may stop a session that already rests. A worker then carries that out.
             self.rest(&person).await;
             stop.cancel();
         };

@@ -86,7 +86,7 @@ impl Seen {
         })
     }
 
-    /// Returns the status of the session's `write` call, or `None` if it made none.
+    /// Returns the status of the session's `write` call, or `None` if there is no result of one.
     fn write(&self) -> Option<ResultStatus> {
         self.messages.iter().find_map(|message| match message {
             Message::Tool(result) if result.tool == "write" => Some(result.status),
@@ -261,8 +261,8 @@ impl Told {
         self.check_stopped(&self.seen[1..]);
     }
 
-    /// Asserts that the root learned that the clerk with the page was stopped, and that no session below the root goes
-    /// on.
+    /// Asserts that the root learned that the clerk with the page was stopped, unless the clerk had answered before,
+    /// and that no session below the root goes on.
     fn check_clerk_stopped(&self) {
         let had_ended = !self.is_without_clerk();
         self.check_root(if had_ended { &[JOINED] } else { &WITHOUT_CLERK });

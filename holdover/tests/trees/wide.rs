@@ -125,7 +125,7 @@ const ALIVE: Duration = Duration::from_secs(60);
 
 const COUNT: usize = 1_000;
 
-/// The fewest writes of the story: each child is created, is claimed, answers its parent, and comes to rest.
+/// A number of counted writes that the story reaches: at least four for each child.
 const WRITES_MIN: usize = 4 * COUNT;
 
 async fn killed_at(store: Arc<dyn StateStore>, at: usize) {

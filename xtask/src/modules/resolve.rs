@@ -6,7 +6,7 @@ use super::{Module, Way};
 
 type All = BTreeMap<Way, Module>;
 
-/// The maximum number of re-exports that are followed. A longer chain is taken for a cycle.
+/// The maximum number of re-exports that are followed. It ends the walk along a cycle.
 const HOPS_MAX: usize = 16;
 
 pub(super) fn passed(all: &All, from: &[String], path: &[String]) -> Vec<Way> {

@@ -22,7 +22,8 @@ struct Documented {
 }
 
 impl Docs {
-    /// Makes cargo document the libraries of the workspace, with all features of the facade, and reads the result.
+    /// Makes cargo document the libraries of the workspace, with all features of the facade, and reads
+    /// the result.
     ///
     /// JSON needs unstable options of rustdoc. A stable rustdoc accepts them if `RUSTC_BOOTSTRAP` is set. If the
     /// variable were set for all of cargo, every crate whose build script reads it would be built again. So cargo
@@ -31,7 +32,7 @@ impl Docs {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut command = Command::new(&cargo);
         command.current_dir(root).args(["doc", "--quiet", "--workspace", "--lib", "--no-deps"]);
-        command.args(["--features", "holdover/mcp,holdover/postgres,holdover/redis"]);
+        command.args(["--features", "holdover/mcp,holdover/postgres,holdover/redis,holdover/elsewhere"]);
         command.env("RUSTDOC", this).env(AS_RUSTDOC, "1");
         command.env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json --cap-lints=allow");
         let status = command.status().map_err(|error| format!("{cargo}: {error}"))?;

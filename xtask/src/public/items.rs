@@ -99,8 +99,8 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// Lists an export by `pub use`. An item of the workspace is listed in full, any other item with its origin
-    /// only.
+    /// Lists an export by `pub use`. An item of another crate of the workspace is listed in full, an item that the
+    /// facade exports elsewhere with its path there, and any other item with its origin only.
     fn used(&mut self, of: &Crate, name: &str, used: &Use, depth: usize) -> Result<(), String> {
         if used.source.starts_with("crate::") {
             self.line(depth, format!("{name} = {}", used.source.trim_start_matches("crate::")));
@@ -141,7 +141,8 @@ impl Lister<'_> {
         self.line(depth, format!("{name}{fields}{open}"));
     }
 
-    /// Lists the methods of a type, and the traits that it implements or derives.
+    /// Lists the methods of a type, and the traits that it implements or derives. Auto traits and blanket
+    /// implementations are left out.
     fn impls(&mut self, of: &Crate, impls: &[Id], depth: usize) {
         let mut traits = BTreeSet::new();
         let mut methods = BTreeMap::new();

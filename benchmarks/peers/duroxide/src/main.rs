@@ -62,7 +62,7 @@ async fn main() -> Result<(), Failure> {
     }
     let (seconds, cpu) = (begun.elapsed().as_secs_f64(), cpu_seconds()? - cpu);
     runtime.shutdown(None).await;
-    // The last connection writes a checkpoint, as in any program that ends normally.
+    // SQLite makes a checkpoint when the last connection closes, as in any program that ends normally.
     pool.close().await;
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
     let (each, all) = (work.steps as f64, (work.steps * work.sessions) as f64);
@@ -105,8 +105,8 @@ fn poll_ms(work: &Work) -> u64 {
     if work.sessions == 1 { 1 } else { 100 }
 }
 
-/// Sets `synchronous = FULL` on every connection of the provider's pool, as in all other systems. Returns the journal
-/// mode and the `synchronous` setting, read back from one connection. By default, the provider requests
+/// Sets `synchronous = FULL` on every connection of the provider's pool, as in all other systems on SQLite. Returns the
+/// journal mode and the `synchronous` setting, read back from one connection. By default, the provider requests
 /// `synchronous = WAL`. SQLite has no such value and uses NORMAL, which does not sync each commit.
 async fn sync_fully(store: &SqliteProvider) -> Result<(String, i64), Failure> {
     let mut connections = Vec::new();

@@ -49,7 +49,7 @@ impl Budget {
     }
 }
 
-/// Operations that send no hints: the reads, and `take_interrupt`.
+/// Operations that send no hints: the reads, `take_interrupt` and waits.
 const READS: [&str; 10] = [
     "load_session",
     "list_sessions",

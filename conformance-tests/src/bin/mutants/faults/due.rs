@@ -1,4 +1,4 @@
-//! Claims of due sessions that write or return less than a claim by key does.
+//! Claims of due sessions: some write or return less than a claim by key does, others choose the wrong sessions.
 
 use holdover_store::ids::{SessionKey, StateFormat};
 use holdover_store::time::Timestamp;

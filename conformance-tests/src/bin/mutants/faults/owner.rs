@@ -71,7 +71,8 @@ macro_rules! due_by_exactly {
     };
 }
 
-/// Defines a commit that extends the lease if `extends` is true. `granted` and `left` are the lease's milliseconds.
+/// Defines a commit that extends the lease if `extends` is true. `granted` is the length of the lease, and `left` the
+/// rest of it, in milliseconds.
 macro_rules! lease_kept {
     ($name:literal, $broken:literal, |$granted:ident, $left:ident| $extends:expr) => {
         broken($name, $broken).commit(|tx, fence, commit| {

@@ -6,7 +6,7 @@ use super::committed;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// Returns the deadline that a release with a status names, if it names one. Returns `None` for any other commit.
+/// Returns the deadline of a release with a status: `Some(None)` if it names none. Returns `None` for any other commit.
 fn deadline(commit: &Commit) -> Option<Option<holdover_store::time::Timestamp>> {
     match &commit.release {
         Some(Release::To { deadline, .. }) => Some(*deadline),

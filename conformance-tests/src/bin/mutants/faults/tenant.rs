@@ -18,7 +18,7 @@ fn folded(tx: &Tx<'_>, key: &SessionKey, fold: fn(&SessionKey) -> String) -> Ses
     tx.sessions.keys().find(|other| fold(other) == fold(key)).unwrap_or(key).clone()
 }
 
-/// Defines a store that confuses keys that are the same after `fold`, in creations and reads.
+/// Defines a store that confuses keys that are the same after `fold`, in `create_session` and `load_session`.
 macro_rules! folding {
     ($name:literal, $broken:literal, $fold:expr) => {
         broken($name, $broken)

@@ -61,7 +61,7 @@ macro_rules! wake_on_becomes {
     };
 }
 
-/// Defines a store that changes the format of sessions, at their creation or in their state.
+/// Defines a store that changes the format of sessions: the one at their creation, and that of each new state.
 macro_rules! format_becomes {
     ($name:literal, $broken:literal, |$format:ident| $kept:expr) => {{
         fn kept(format: StateFormat) -> StateFormat {
