@@ -35,9 +35,10 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// - A token is read from its environment variable for each request. It is sent only over `https://`, or to this
 ///   machine.
 /// - Redirects are not followed. A body has at most [`BODY_BYTES_MAX`] bytes.
-/// - A request may be retried if the server could not be reached, if its answer did not arrive completely and in time,
-///   or if it was answered with 408, 425, 429 or 5xx. All other failures are final.
-/// - Errors contain no token. Of an address for outcomes, they contain only the origin.
+/// - A request may be retried if the server could not be reached, if no answer or only a part of a successful one
+///   arrived in time, or if it was answered with 408, 425, 429 or 5xx. All other failures are final.
+/// - Errors contain neither a bearer token nor the token at the end of an address for outcomes. If an outcome cannot be
+///   sent, the error contains at most the origin of its address.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -227,7 +228,7 @@ fn tasks_url(remote: &Remote) -> Result<Url, ElsewhereError> {
 
 fn task_url(remote: &Remote, task: &SessionId) -> Result<Url, ElsewhereError> {
     let mut url = tasks_url(remote)?;
-    // `.` and `..` would be resolved, and name another URL.
+    // A URL cannot have the segments `.` and `..`: it would name another place.
     if [".", ".."].contains(&task.as_str()) {
         return Err(ElsewhereError::never("the id of the task cannot be a part of an address"));
     }

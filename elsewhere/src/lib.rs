@@ -9,7 +9,7 @@
 //! | `POST /agents/{agent}/tasks` | a `RemoteTask` | a `TaskStanding` |
 //! | `GET /agents/{agent}/tasks/{id}` | | a `TaskStanding`, or 410 |
 //! | `DELETE /agents/{agent}/tasks/{id}` | | 204 |
-//! | `POST /outcomes/{token}` | `{ "id": "…", "outcome": { "ok": true, "text": "…" } }` | 200 |
+//! | `POST /outcomes/{token}` | `{ "id": "…", "outcome": { "ok": true, "text": "…" } }` | 200, or 410 |
 //!
 //! A task is `{ "id": "…", "task": "…", "limits": { … }, "reply_to": "…" }`; `limits` and `reply_to` are optional. A
 //! standing is `{ "task": "open" }` or `{ "task": "ended", "ok": true, "text": "…", "usage": { … } }`; `usage` is
@@ -19,7 +19,8 @@
 //! outcome comes without a bearer token: its address is signed with the token that was sent with the task, so only the
 //! two programs that know this token can create the address. If the remote agent requires no token, the signature
 //! proves nothing. Then the only proof is to know the address: it contains the id of the pending call, which contains a
-//! random number. Serve all routes over TLS.
+//! random number. In a session that another program gave as a task, this number is a digest of the tenant, the agent
+//! and the id of the task. Serve all routes over TLS.
 
 #[cfg_attr(
     not(all(feature = "client", feature = "server")),

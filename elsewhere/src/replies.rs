@@ -13,7 +13,8 @@ impl Replies {
     }
 
     /// Returns true if the address has the scheme, host and port of an allowed one, and its path begins with all
-    /// segments of the allowed path. Both are compared as parsed, with `..` resolved.
+    /// segments of the allowed path. Both are compared as parsed, with `..` resolved. A path is refused if some server
+    /// may resolve it to a place outside the allowed path.
     pub(crate) fn has(&self, url: &Url) -> bool {
         self.0.iter().any(|prefix| is_below(url, prefix))
     }

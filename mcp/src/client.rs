@@ -43,9 +43,10 @@ impl McpClient {
     /// seconds. If a connection is open, returns the list that was read when it was opened.
     ///
     /// # Errors
-    /// The server cannot be started or reached, or lacks a tool that [`McpServer::tools`] names. The call also fails if
-    /// the server has tools that an agent cannot have: more than 512, a name that is too long, or two tools that would
-    /// have the same name.
+    /// The server cannot be started or reached, does not answer in time or not as an MCP server does, or lacks a tool
+    /// that [`McpServer::tools`] names; or the variable that [`McpServer::bearer_env`] names is not set. The call also
+    /// fails if the server has tools that an agent cannot have: more than 512, a name that is too long, or two tools
+    /// that would have the same name.
     pub async fn discover(&self) -> Result<Vec<ToolSpec>, McpError> {
         let connection = self.connection().await?;
         Ok(connection.tools().iter().map(|(name, tool)| self.spec(name.clone(), tool)).collect())

@@ -44,7 +44,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The environment variables that every server program gets.
 const ENVIRONMENT: [&str; 5] = ["PATH", "HOME", "LANG", "USER", "TMPDIR"];
 
-/// The error for a server whose tools could not be listed.
+/// The error for a server that cannot be started or reached, or whose tools cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("mcp server {server:?}: {detail}")]
 #[non_exhaustive]

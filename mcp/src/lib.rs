@@ -2,9 +2,9 @@
 //!
 //! An [`McpServer`] describes a server: a program that is reached over its standard input and output, or a URL that
 //! speaks streamable HTTP. [`McpClient::discover`] lists its tools. Their [`ToolSpec`](holdover_core::tool::ToolSpec)s
-//! are stored with the sessions of the agent, so another process continues a session without listing them again.
-//! [`McpClient::tool`] makes an ordinary tool from a spec. The tool connects at its first call, and reconnects after
-//! the connection is lost.
+//! are stored with the sessions of the agent, so another process continues a session without connecting to the server
+//! first. [`McpClient::tool`] makes an ordinary tool from a spec. The tool connects at its first call, and reconnects
+//! after the connection is lost.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -28,8 +28,8 @@
 //! neither starts nor repeats a call. Each request carries the call's idempotency key in its `_meta`, as
 //! [`IDEMPOTENCY_KEY`].
 //!
-//! **Progress and stops.** The progress that a server reports on a call is shown to those who follow the session. A call
-//! that should stop is cancelled at the server, with the reason.
+//! **Progress and stops.** The progress that a server reports on a call is shown to those who follow the session. If a
+//! call should stop and the server does not respond soon, the call is cancelled at the server, with the reason.
 //!
 //! **Not supported.** The client passes no requests of a server on to people or models: it offers no sampling,
 //! elicitation or roots. It does not support tasks either: a call is answered while its connection is open, or its

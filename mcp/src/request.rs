@@ -23,7 +23,7 @@ pub(crate) struct Client {
     calls: Calls,
 }
 
-/// The calls that are out, by the token that the server names with their progress.
+/// The running calls, by the token that the server names with their progress.
 type Calls = Arc<Mutex<HashMap<ProgressToken, CallHandle>>>;
 
 impl Client {
@@ -36,7 +36,7 @@ impl Client {
     /// `None` if it was cancelled; the server may have acted.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// Those of the connection, and an error with which the server answers.
     pub(crate) async fn call(
         &self,
         peer: &Peer<RoleClient>,
@@ -102,7 +102,7 @@ fn whole(number: f64) -> u64 {
     number as u64
 }
 
-/// A request that is out. Dropping it before it is answered cancels it.
+/// A request that was sent. Dropping it before it is answered cancels it.
 struct Out<'a> {
     calls: &'a Calls,
     token: ProgressToken,

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::client::McpClient;
 
-/// A tool of an MCP server. Read-only calls run in parallel. Any other call never runs in parallel with a call of the
-/// same server.
+/// A tool of an MCP server. Within a step, read-only calls run in parallel. Any other call does not run in parallel
+/// with another call to the same server.
 pub(crate) struct McpTool {
     client: Arc<McpClient>,
     spec: ToolSpec,

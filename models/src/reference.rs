@@ -156,8 +156,8 @@ impl fmt::Display for ModelRef {
 /// Returns the model that `reference` names. Reads the key or the script, but does not contact the server.
 ///
 /// # Errors
-/// All errors are of kind `Configuration`: a key is not set or cannot be sent, a script cannot be read, or a setting is
-/// not valid or does not belong to the provider.
+/// All errors are of kind `Configuration`: a key is missing or cannot be sent, a script cannot be read or is not valid,
+/// a setting is not valid or does not belong to the provider, or the HTTP client cannot be created.
 pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
     let name = reference.name.as_str();
     match reference.provider {

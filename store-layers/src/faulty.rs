@@ -39,11 +39,11 @@ pub enum Fault {
     /// The call reaches the store and is answered. It reaches the store a second time when the test calls
     /// [`Planned::arrive`].
     ArriveTwice,
-    /// Neither this call nor any later call through this layer reaches the store or is answered, until
-    /// `Faults::clear`. This simulates a process that died before it sent the call.
+    /// This call and every later call through this layer until `Faults::clear` neither reach the store nor are
+    /// answered. This simulates a process that died before it sent the call.
     DieBefore,
-    /// The call reaches the store. Neither it nor any later call is answered, and later calls do not reach
-    /// the store, until `Faults::clear`.
+    /// The call reaches the store. It is not answered. Every later call until `Faults::clear` neither reaches the store
+    /// nor is answered.
     DieAfter,
 }
 
@@ -61,7 +61,7 @@ struct Plan {
 
 struct Rule {
     matches: Box<dyn Fn(&Request) -> bool + Send + Sync>,
-    /// The number of matching calls that still pass before the fault hits one.
+    /// The number of matching calls that the fault still spares before it hits one.
     pass: u32,
     /// The number of calls that the fault still hits.
     hit: u32,
@@ -89,9 +89,8 @@ impl Faults {
         Layered::new(store, self.clone())
     }
 
-    /// Plans `fault` for calls for which `matches` returns true. The first `pass` of these calls pass; the
-    /// fault hits the next `hit` calls. If several faults could hit a call, the fault that was planned first
-    /// hits it.
+    /// Plans `fault` for calls for which `matches` returns true. The fault spares the first `pass` of these calls, and
+    /// hits the next `hit` calls. If several faults could hit a call, the fault that was planned first hits it.
     pub fn plan(
         &self,
         matches: impl Fn(&Request) -> bool + Send + Sync + 'static,

@@ -47,7 +47,7 @@ pub enum Said {
     Error {
         /// The kind of the error.
         kind: StoreErrorKind,
-        /// The advice whether to retry.
+        /// The advice on whether to retry.
         retry: Retry,
         /// The error as text.
         text: String,

@@ -35,7 +35,7 @@ pub struct Record {
     pub checkpoints: Vec<Checkpoint>,
     /// The records of the runs, in the order in which they began.
     pub runs: Vec<RunRecord>,
-    /// The staged results that no commit has promoted, by call.
+    /// The staged results that no commit has promoted or dropped, by call.
     pub staged: BTreeMap<CallId, Payload>,
     /// The start marks that were staged since the newest state.
     pub starts: BTreeSet<CallId>,

@@ -129,7 +129,7 @@ impl Packed {
         self.texts.next().flatten()
     }
 
-    /// Reads an id, and checks it as it was checked before it was stored.
+    /// Reads an id and checks the rules for every id.
     pub(crate) fn id<T: TryFrom<String, Error: Display>>(&mut self, column: &str) -> Result<T, Fault> {
         let id = self.id_or_null(column)?;
         self.there(id, column)
@@ -150,7 +150,7 @@ impl Packed {
         text.map(T::try_from).transpose().map_err(|why| self.corrupt(column, why))
     }
 
-    /// Reads a word of one of the contract's closed lists.
+    /// Reads a word and converts it with `from_wire`, which returns none for an unknown word.
     pub(crate) fn word<T>(
         &mut self,
         column: &str,

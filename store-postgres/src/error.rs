@@ -31,8 +31,9 @@ mod code {
     pub(super) const RESOURCES: &str = "53";
     pub(super) const FEATURE_NOT_SUPPORTED: &str = "0A000";
     pub(super) const DIVISION_BY_ZERO: &str = "22012";
-    /// A transaction statement outside of a transaction, or a statement in a failed one.
+    /// A statement that needs a transaction was sent outside of one.
     pub(super) const NO_TRANSACTION: &str = "25P01";
+    /// A statement was sent in a transaction that has failed.
     pub(super) const FAILED_TRANSACTION: &str = "25P02";
     pub(super) const NOT_NULL: &str = "23502";
     pub(super) const UNDEFINED_COLUMN: &str = "42703";

@@ -130,8 +130,8 @@ fn pool(options: &PostgresOptions, connections: u32, server: &Arc<Server>) -> Pg
         })
 }
 
-/// Opens connections for the caller's transactions. After a transaction, the settings that it made for its session
-/// are reset.
+/// Opens connections for the caller's transactions. After a transaction, the settings that it made for its session are
+/// reset, except behind a pooler.
 fn lent(options: &PostgresOptions, server: &Arc<Server>) -> PgPool {
     let pool = pool(options, options.transactions_max, server);
     // Behind a pooler, sessions are shared with other clients.

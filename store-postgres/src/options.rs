@@ -288,7 +288,7 @@ impl PostgresOptions {
     }
 
     /// Returns the options of a new connection. They include time-outs, so that no lock stays held if the process
-    /// hangs.
+    /// hangs. Behind a pooler, [`begin`](Self::begin) sets these for each transaction instead.
     pub(crate) fn connect_options(&self) -> PgConnectOptions {
         self.connect_options_with(&PLANS)
     }

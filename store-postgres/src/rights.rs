@@ -7,7 +7,8 @@ use crate::columns::Columns;
 use crate::error::Fault;
 use crate::store::PostgresStore;
 
-/// Finds the first table that this user may not change. It skips the table `mark`, which only a migration writes.
+/// Finds the first table whose rows this user may not read or change. It skips the table `mark`, which only a migration
+/// writes.
 const REFUSED: &str = "SELECT c.relname::text, current_user::text FROM pg_class c \
      JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname <> 'mark' AND NOT (\

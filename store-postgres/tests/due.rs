@@ -11,9 +11,9 @@ use holdover_store_postgres::PostgresStore;
 use support::watched::{Watched, pages};
 use support::{Admin, commit, due, id, insert_waiting, options, running, schema_of};
 
-/// The most pages of 8 KiB that one search reads if it need not ask whose turn it is.
+/// The most pages of 8 KiB that one search may read if tenants do not take turns.
 const PAGES: u64 = 120;
-/// The most pages if it has to ask: the search passes over a hundred tenants.
+/// The most pages that one search may read if tenants take turns: it passes over a hundred tenants with nothing due.
 const PAGES_OF_TURNS: u64 = 2_000;
 
 /// Methods for tests that only search for due sessions.
@@ -45,7 +45,7 @@ impl Looks for Watched {
     }
 }
 
-/// Returns the part of a plan that decides whose turn it is.
+/// Returns the part of a plan that finds the tenants that take turns.
 fn turns(plan: &str) -> &str {
     plan.split("CTE turn\n").nth(1).unwrap().split("CTE d\n").next().unwrap()
 }

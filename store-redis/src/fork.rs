@@ -1,5 +1,5 @@
-//! Forks. Everything before the checkpoint is copied, part by part, into an incarnation that is not visible yet.
-//! The fork's first write makes it visible.
+//! Forks. Everything up to and including the checkpoint is copied, part by part, into an incarnation that is not
+//! visible yet. The fork's first write makes it visible.
 //!
 //! Source and fork may lie in different partitions, and so on different servers of a cluster, so a single script
 //! cannot do it. A draft that is not finished expires.

@@ -1,5 +1,5 @@
 //! Change hints. Scripts publish them to a channel of their partition, and each handle listens on a connection of its
-//! own. A hint carries no data: a caller that only polls misses nothing.
+//! own. A hint only names what may have changed: a caller that only polls misses nothing.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

@@ -44,10 +44,10 @@
 //!
 //! # Several versions on one store
 //!
-//! Only workers of versions that know the same format may share a store. When the first process of a newer version
-//! opens the store to write, it raises the format and replaces the store's incarnation. From then on, every read
-//! and write by a process of an older version fails for good, and that process cannot open the store again. From
-//! format 2 on the error is [`Newer`](holdover_store::StoreErrorKind::Newer); a version of format 1 says that the
+//! Only workers of versions that know the same format may share a store. When the first process of a version with a
+//! newer format opens the store to write, it raises the format and replaces the store's incarnation. From then on,
+//! every read and write by a process with an older format fails for good, and that process cannot open the store again.
+//! From format 2 on the error is [`Newer`](holdover_store::StoreErrorKind::Newer); a version of format 1 says that the
 //! store went back in time. The change cannot be undone.
 //!
 //! If the store had format 1, the sessions that have an alarm are moved to other indexes. No session is served until

@@ -127,7 +127,7 @@ pub(crate) fn id<T: TryFrom<String, Error = InvalidId>>(bytes: &[u8]) -> Result<
     T::try_from(text(bytes)?).map_err(|why| Fault::Corrupt(format!("a stored id: {why}")))
 }
 
-/// Reads a word of a closed set.
+/// Reads a word and converts it with `from_wire`, which returns none for an unknown word.
 pub(crate) fn word<T>(bytes: &[u8], from_wire: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
     let text = text(bytes)?;
     from_wire(&text).ok_or_else(|| Fault::Corrupt(format!("{text:?} is stored where another word belongs")))

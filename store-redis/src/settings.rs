@@ -52,7 +52,7 @@ pub(crate) async fn read(wire: &Wire, options: &RedisOptions) -> Result<Capabili
     judge(&said.servers(options.cluster)?, options)
 }
 
-/// Returns the nodes of the cluster, as every master with slots reports them.
+/// Returns the nodes of the cluster, as every master with slots reports them. Returns none if the command is forbidden.
 async fn nodes(wire: &Wire) -> Result<Option<Answers<Nodes>>, Fault> {
     let Some(answers) = allowed(wire, redis::cmd("CLUSTER").arg("NODES")).await? else { return Ok(None) };
     let nodes = each(answers, |text| Nodes::read(&text_of(text)?))?;

@@ -25,7 +25,7 @@ use crate::reply::Reply;
 use crate::row::Fields;
 use crate::store::Shared;
 
-/// Sixteen times the least number of members that one look for sessions at rest asks of a partition.
+/// One look for sessions at rest asks each partition for at least a sixteenth of this number of members.
 const LOOKED_AT_MAX: usize = 256;
 
 /// The number of pending calls that are read at once.
@@ -114,7 +114,8 @@ impl Shared {
         Ok(walked.into_iter().map(|(_, walked)| walked).collect())
     }
 
-    /// Returns up to `limit` rows behind the members of an index, in its order, and whether there are more.
+    /// Returns up to `limit` rows that the members of an index name, in the order of the index, and whether there are
+    /// more. Rows that cannot be read are left out and logged.
     async fn sessions_along<T>(
         &self,
         mut merge: Merge<Option<T>>,

@@ -48,7 +48,8 @@ const PUT_RUN: &str = "INSERT INTO run (sid, epoch, run, worker, found, parent, 
 const PUT_CHECKPOINT: &str = "INSERT INTO checkpoint (sid, id, epoch, last_message, last_event, at, format, \
      digest, payload) VALUES (?,?,?,?,?,?,?,?,?)";
 const PUT_DELTA: &str = "INSERT OR REPLACE INTO delta (sid, place, digest, payload) VALUES (?,?,?,?)";
-/// Clears the payload of a consumed item. The item's key and digest stay.
+/// Clears the payload of a consumed item and the payload's digest. The item's key and the digest `content`, with which
+/// repeats are recognised, stay.
 const CONSUME: &str = "UPDATE item SET digest = NULL, payload = NULL WHERE sid = ? AND seq = ? \
      AND payload IS NOT NULL";
 const DROP_LIVES: &str = "DELETE FROM tombstone WHERE tenant = ? AND id = ?";

@@ -16,9 +16,9 @@
 //! **Who can read the file.** Only the owner of a new file can read and write it, its log and the log's index (mode
 //! 0600). An existing file keeps its mode, and its log and index get the same. Removed data (a session, checkpoints,
 //! rows that a commit deletes) is overwritten in the file. After a deletion or a purge, the log is emptied as soon as
-//! no write waits. If a reader of another program holds the log then, the next write-back empties it. A long session
-//! is removed piece by piece: closing the last handle spends at most a second on it, and the next process that opens
-//! the file removes the rest. The file system or the drive may keep copies of overwritten blocks, which the store
+//! no write waits. If a reader holds the log then, the next write-back that finds no such reader empties it. A long
+//! session is removed piece by piece: closing the last handle spends at most a second on it, and the next process that
+//! opens the file removes the rest. The file system or the drive may keep copies of overwritten blocks, which the store
 //! cannot reach. The file does not shrink: its pages are reused, and counting the free ones would cost each commit a
 //! page. `VACUUM` shrinks it while no other process has the file open.
 //!

@@ -108,7 +108,8 @@ impl Connector {
         self.options.readers_max
     }
 
-    /// Connects, checks and migrates the file, and reads back the settings on which the capabilities depend.
+    /// Connects, checks the file, and reads back the settings on which the capabilities depend. Creates a missing file
+    /// and migrates an old schema, unless the file is opened only for inspection.
     pub(crate) fn open(&self) -> Result<Opened, StoreError> {
         let name = self.place.file.display().to_string();
         if !self.options.as_it_is {

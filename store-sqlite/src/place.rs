@@ -69,8 +69,8 @@ fn filesystem(_folder: &Path) -> std::io::Result<FileSystem> {
     Ok(FileSystem::Local("not checked on this system"))
 }
 
-/// Returns the file system with this magic number (`linux/magic.h`, `statfs(2)`). FUSE counts as a network file
-/// system, because the store cannot see what is behind it, and it is most often a network (as with sshfs).
+/// Returns the file system with this magic number (`linux/magic.h`, `statfs(2)`). FUSE counts as a network file system,
+/// because the store cannot see what is behind it, and it may be a network (as with sshfs).
 #[cfg(target_os = "linux")]
 fn by_magic(magic: u64) -> FileSystem {
     match magic {

@@ -130,7 +130,8 @@ mod tests {
         TABLES.iter().map(count).sum::<i64>().unsigned_abs() as usize
     }
 
-    /// Inserts `count` messages of `bytes` bytes each, and half as many events.
+    /// Inserts `count` messages of `bytes` bytes each, half as many events of that size, and the ids of at most three
+    /// opened calls.
     fn put(conn: &Connection, sid: i64, count: usize, bytes: usize) {
         conn.execute_batch(&format!(
             "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count}) \

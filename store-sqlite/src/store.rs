@@ -24,7 +24,7 @@ pub struct WriterCounts {
     /// Writes that callers asked for. A write in a transaction of the caller counts once it is applied.
     pub writes: u64,
     /// Transactions for these writes, and transactions of callers, including failed attempts. Each costs at most one
-    /// sync.
+    /// sync, and one more if it is the first after the log was restarted.
     pub groups: u64,
     /// Transactions that held only deltas and were therefore not synced separately.
     pub provisional: u64,
@@ -57,6 +57,7 @@ impl SqliteStore {
     /// - [`Unavailable`](StoreErrorKind::Unavailable) if the folder is missing or lies on a network file system, if
     ///   the file cannot be opened or created, if the linked SQLite library can corrupt data, or if this user cannot
     ///   write the database, unless it is opened only for inspection ([`as_it_is`](SqliteOptions::as_it_is))
+    /// - [`InvalidArgument`](StoreErrorKind::InvalidArgument) if the path is `:memory:`
     /// - [`Corrupt`](StoreErrorKind::Corrupt) if the file is no SQLite database, or the database of another program
     /// - [`Newer`](StoreErrorKind::Newer) if a newer version of the store wrote it
     pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {

@@ -139,7 +139,7 @@ impl Counters {
 
 pub(crate) struct Writer {
     pub(crate) connector: Arc<Connector>,
-    /// The connection. None after a failure, until the next group.
+    /// The connection. None while it is in use, and after a failure until the next transaction.
     pub(crate) conn: Option<Connection>,
     /// The present sync setting of the connection.
     pub(crate) synchronous: Synchronous,

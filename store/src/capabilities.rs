@@ -51,9 +51,9 @@ pub struct Capabilities {
     pub retention: bool,
     /// The largest single payload, in bytes.
     pub payload_bytes_max: usize,
-    /// The largest write, in bytes: the sum of all payloads that one call carries. The call may be a commit,
-    /// a creation, a fork, a claim, a compare-and-set, a staging, a delivery or a batch of deltas.
-    /// [`Limits`](super::rules::Limits) counts them.
+    /// The largest write, in bytes: the sum of all payloads that one call carries. The call may be a commit, a
+    /// creation, a fork, a claim, a compare-and-set, a staging, a delivery, a batch of deltas or an interrupt request,
+    /// whose reason counts as a payload. [`Limits`](super::rules::Limits) counts them.
     pub commit_bytes_max: usize,
     /// The settings of the backend on which these promises depend: the name and the reported value of each.
     pub settings: Vec<(String, String)>,

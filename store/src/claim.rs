@@ -55,7 +55,7 @@ pub struct ClaimDue {
     pub worker: WorkerId,
     /// The length of the lease; at most [`LEASE_MAX`].
     pub lease: Duration,
-    /// The queues that the worker serves. A session that no run holds and that has an interrupt waiting is
+    /// The queues that the worker serves. Once the alarm of a session with a waiting interrupt has rung, the session is
     /// due in every queue.
     pub queues: Queues,
     /// The newest state format that the worker can read. A session with a newer format is claimed only if an
@@ -97,7 +97,7 @@ impl Claim {
         self.session.interrupt.as_ref()
     }
 
-    /// Returns the last item of this page if the inbox holds more items. Pass it to
+    /// Returns the place of the last item of this page if the inbox holds more items. Pass it to
     /// [`read_inbox`](super::StateStore::read_inbox) to read the rest.
     pub fn more_inbox_after(&self) -> Option<InboxSeq> {
         let last = self.inbox.last()?.seq;
@@ -131,7 +131,8 @@ pub enum ClaimOutcome {
         /// The status that the session has.
         status: SessionStatus,
     },
-    /// The claim is a repeat, and its lease has ended or was released. Nothing was changed.
+    /// The claim is a repeat, and its lease has ended or was released. Nothing was changed. A new claim also has this
+    /// outcome if its lease ended before the answer was made; that claim took place.
     LeaseEnded,
     /// An item was not accepted, so nothing was claimed.
     ItemRefused {

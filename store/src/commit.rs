@@ -177,8 +177,8 @@ pub struct Commit {
     pub state: Option<NewState>,
     /// Messages to append, in this order, with dense sequence numbers.
     pub messages: Vec<NewMessage>,
-    /// Results to stage with this commit. Later commits may promote them, until a commit leaves the session
-    /// idle.
+    /// Results to stage with this commit. This commit or a later one may promote them, until a commit leaves the
+    /// session idle.
     pub stage: Vec<StagedResult>,
     /// Events to append to the event log, in this order, with dense sequence numbers.
     pub events: Vec<Payload>,
@@ -205,7 +205,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Returns a commit that changes nothing but the version.
+    /// Returns a commit without parts. Like every commit, it raises the version and sets the number of takeovers to 0.
     pub fn new(operation: OperationId) -> Self {
         Self {
             operation,
@@ -226,10 +226,10 @@ impl Commit {
         }
     }
 
-    /// Refuses a commit that no store could keep. The error names the field. Refused are: a payload or a
-    /// whole commit larger than `capabilities` allow, a checkpoint without a state, a release to active, a
-    /// pending call that needs no answer, and an [`Other`](crate::PendingKind::Other) kind with the name of a
-    /// known kind.
+    /// Refuses a commit that no store could keep. The error names the field, unless the sum of all payloads is too
+    /// large. Refused are: a payload or a whole commit larger than `capabilities` allow, a checkpoint without a state,
+    /// a release to active, a pending call that needs no answer, and an [`Other`](crate::PendingKind::Other) kind with
+    /// the name of a known kind.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
         const OPERATION: &str = "commit";
         Limits::of(capabilities, OPERATION).commit(self)?;
@@ -302,7 +302,7 @@ pub enum Applied {
 /// The answer to [`commit`](super::StateStore::commit).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
-    /// The commit is applied. A repeat returns the same receipt and changes nothing.
+    /// The commit is applied. Until the next commit or claim, a repeat returns the same receipt and changes nothing.
     Committed(Receipt),
     /// The session has another version; nothing was changed.
     VersionConflict {

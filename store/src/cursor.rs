@@ -1,7 +1,7 @@
 //! Cursors: opaque positions in a log or a list. Callers keep them as text and pass them back.
 //!
-//! The text is lower-case hexadecimal: a kind byte, the fields, and a checksum. Parsing therefore refuses a
-//! text that is truncated, changed or invented.
+//! The text is lower-case hexadecimal: a kind byte, the fields, and a checksum. Parsing therefore refuses a text that
+//! was truncated or changed by mistake. The checksum needs no secret, so it does not prevent forgery.
 
 use std::fmt;
 use std::str::FromStr;

@@ -10,7 +10,8 @@ use crate::ids::SessionKey;
 pub enum StoreErrorKind {
     /// The request makes no sense, such as a limit of 0 or a cursor of another query.
     InvalidArgument,
-    /// The request is larger than the [`Capabilities`](super::Capabilities) allow. Nothing was changed.
+    /// The request is larger than the [`Capabilities`](super::Capabilities) or the limits of [`Labels`](super::Labels)
+    /// allow. Nothing was changed.
     TooLarge,
     /// The session to be read does not exist.
     NotFound,
@@ -72,7 +73,8 @@ pub struct StoreError {
     /// The session that the error concerns: for a creation the new session, for a fork the source or the fork. None
     /// if the error concerns no single session, as in a list across sessions.
     pub key: Option<Box<SessionKey>>,
-    /// The exact cause. For a refused argument it names the field. It never contains a payload or a secret.
+    /// The exact cause. For a refused argument it names the field, except if the sum of all payloads is too large. It
+    /// never contains a payload or a secret.
     pub detail: String,
     /// The error of the backend, if there is one.
     pub source: Option<Box<dyn Error + Send + Sync>>,

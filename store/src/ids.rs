@@ -304,8 +304,8 @@ number!(
     /// The format of a session's state bytes. A worker names the newest format that it can read.
     StateFormat, u32);
 
-/// The random id of a session's incarnation, drawn at creation. If a session is deleted and created again, it
-/// has another incarnation, so fences with the old one stay invalid.
+/// The id of a session's incarnation, which its creator draws at random or [derives](Self::derived). If a session is
+/// deleted and created again, it has another incarnation, so fences with the old one stay invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Incarnation(pub Uuid);

@@ -81,7 +81,8 @@ impl InterruptOutcome {
 pub enum InterruptCheck {
     /// No interrupt waits.
     Clear,
-    /// This interrupt waits and was handed to the run. It keeps waiting until a commit names it.
+    /// This interrupt waits and was handed to the run. It keeps waiting until a commit names it or, if it is soft, ends
+    /// the turn.
     Waiting(Interrupt),
     /// Another run owns the session now, or the session was released or deleted.
     StaleFence,

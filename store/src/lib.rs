@@ -190,8 +190,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// Deltas need not survive a power cut, even if commits do, so a store need not sync them separately.
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
 
-    /// Hands the waiting interrupt to the run of `fence`. The interrupt keeps waiting until a commit names it, so a
-    /// crash in between loses nothing.
+    /// Hands the waiting interrupt to the run of `fence`. The interrupt keeps waiting until a commit names it or, if it
+    /// is soft, ends the turn. A crash in between therefore loses nothing.
     async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError>;
 
     // Deliveries and interrupts

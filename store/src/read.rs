@@ -139,7 +139,7 @@ pub struct PageRequest {
 }
 
 impl PageRequest {
-    /// Returns a request for the first page, with `limit` rows.
+    /// Returns a request for the first page, with at most `limit` rows.
     pub fn first(limit: NonZeroU32) -> Self {
         Self { after: None, limit: Some(limit) }
     }
@@ -150,8 +150,9 @@ impl PageRequest {
     }
 }
 
-/// A page of a list. It may have few rows or none and still have a cursor, so check `next`, not the number of
-/// rows. A walk to the end is complete. No page holds more payload than [`PAGE_BYTES_MAX`].
+/// A page of a list. It may have few rows or none and still have a cursor, so check `next`, not the number of rows. A
+/// walk to the end is complete. No page holds more payload than [`PAGE_BYTES_MAX`], except one with a single larger
+/// row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Page<T> {
     /// The rows.
@@ -194,10 +195,10 @@ impl TimeRange {
 /// A query for sessions. They are listed newest first, and by descending id if created at the same instant.
 /// To filter by agent, user, tags, metadata or the source of a fork, use [`labels`](Self::labels).
 ///
-/// A session must pass all filters. A store walks over the sessions of the tenant in the order of their
-/// creation, or only over those that have all of the labels. `created` may limit that walk. The store checks
-/// the other filters on each session of the walk. A store may bound how many sessions it looks at for one
-/// page; the page may then have fewer rows and still have a cursor.
+/// A session must pass all filters. A store walks over the sessions of the tenant, or only over those that have all of
+/// the labels, from the newest to the oldest. `created` may limit that walk. The store checks the other filters on each
+/// session of the walk. A store may bound how many sessions it looks at for one page; the page may then have fewer rows
+/// and still have a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionQuery {
     /// The tenant.

@@ -26,7 +26,7 @@ pub struct RetentionRule {
     pub unchanged_since: Timestamp,
     /// The data to remove.
     pub remove: Remove,
-    /// The most sessions that one call looks at. Each is handled wholly or not at all.
+    /// The most sessions to which one call applies the rule. Each is handled wholly or not at all.
     pub limit: NonZeroU32,
     /// The place where the previous call ended: [`PurgeReport::next`] of the same rule, with any limit. If
     /// none, the walk begins at the start.
@@ -39,7 +39,7 @@ pub struct RetentionRule {
 pub enum Remove {
     /// The session with everything that belongs to it. A [`Tombstone`](super::Tombstone) remains.
     Sessions,
-    /// All checkpoints except the newest.
+    /// All checkpoints of the session except the newest `keep`.
     Checkpoints {
         /// The number of newest checkpoints to keep in each session.
         keep: NonZeroU32,

@@ -118,7 +118,7 @@ async fn a_body_is_read_up_to_its_longest_length() {
     }
 }
 
-/// A store that fails every call with an error of this kind.
+/// A layer that fails every call of its store with an error of this kind.
 struct Failing(StoreErrorKind);
 
 #[async_trait]

@@ -32,7 +32,7 @@ calls = [
 say = "The bills are seen to."
 "#;
 
-/// The bank's number of the account. It must stay secret.
+/// The number of the account. It must stay secret.
 const ACCOUNT: &str = "DE02 1203";
 
 /// A tool written by hand: its parameters are a JSON Schema.

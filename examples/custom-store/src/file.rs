@@ -23,7 +23,7 @@ pub(crate) const ROWS: TableDefinition<RowAt, &[u8]> = TableDefinition::new("row
 pub(crate) type EntryAt = (u8, &'static [u8]);
 pub(crate) const ENTRIES: TableDefinition<EntryAt, SessionAt> = TableDefinition::new("entries");
 
-/// Two numbers: the [`FORMAT`] of the file, and the number of writes that have changed it.
+/// Two numbers: the [`FORMAT`] of the file, and the number of transactions that have changed its sessions.
 pub(crate) const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
 pub(crate) const FORMAT: u64 = 4;
 
@@ -70,8 +70,8 @@ pub(crate) fn corrupt(key: &SessionKey, what: impl Display, why: impl Display) -
     redb::Error::Corrupted(format!("{key}: {what}: {why}"))
 }
 
-/// Returns the error for the engine. Nothing was changed, unless the error comes from a commit. The caller of [`Rows`]
-/// adds the operation and the session.
+/// Converts an error of redb into an error of the store. Nothing was changed, unless the error comes from a commit. The
+/// caller of [`Rows`] adds the operation and the session.
 ///
 /// [`Rows`]: holdover_store::rows::Rows
 pub(crate) fn failed(error: impl Into<redb::Error>) -> StoreError {

@@ -40,7 +40,7 @@ pub struct Options {
     pub payload_bytes_max: usize,
     /// The maximum size of all payloads of one write together, in bytes.
     pub commit_bytes_max: usize,
-    /// True if a missing file is created. Otherwise, opening a missing file fails with
+    /// True if a missing file is created. Otherwise, opening a missing file, or a file without tables, fails with
     /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable).
     pub make: bool,
 }

@@ -15,7 +15,7 @@ pub(crate) struct Reader {
     slots: ReadOnlyTable<SessionAt, &'static [u8]>,
     rows: ReadOnlyTable<RowAt, &'static [u8]>,
     entries: ReadOnlyTable<EntryAt, SessionAt>,
-    /// The number of earlier writes that changed the file.
+    /// The number of earlier transactions that changed sessions in the file.
     pub(crate) changes: u64,
 }
 
@@ -50,7 +50,7 @@ impl Snapshot for Reader {
     }
 }
 
-// Writes also need both functions, so they accept both kinds of table.
+// Writes need the next two functions, too, so the functions accept both kinds of table.
 
 pub(crate) fn slot(
     slots: &impl ReadableTable<SessionAt, &'static [u8]>,

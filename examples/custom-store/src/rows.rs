@@ -18,7 +18,7 @@ use crate::file::{Done, FORMAT, failed, open};
 use crate::read::Reader;
 use crate::write::{Writer, write};
 
-/// The interval between two checks for writes of other handles.
+/// The interval between two checks for changes of the file.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 type Answer<T> = Result<T, StoreError>;
@@ -112,8 +112,8 @@ impl Rows for RedbRows {
         match applied.await {
             Ok::<Vec<_>, _>(verdicts) => verdicts.into_iter().map(Ok).collect(),
             Err(error) if writes.len() == 1 => vec![Err(error)],
-            // One write failed. Each write is tried again by itself. If the failed commit was applied after all, the
-            // tokens have changed, so nothing is applied twice.
+            // A write or the commit failed. Each write is tried again by itself. If the commit was applied after all,
+            // the tokens have changed, so nothing is applied twice.
             Err(_) => {
                 let mut verdicts = Vec::new();
                 for write in writes {
@@ -169,7 +169,7 @@ impl Rows for RedbRows {
         self.change(move |file| file.remove_unreadable(&key, life)).await
     }
 
-    /// Polls the file until some process has written to it.
+    /// Polls the file until some process has written to it, or until `at_most` has passed.
     async fn wait_for_change(&self, _watch: Watch, at_most: Duration) -> Answer<()> {
         let changes = || self.look(|file, _| Ok(file.changes));
         let before = changes().await?;

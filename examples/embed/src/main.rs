@@ -32,25 +32,25 @@ const DRAIN: Duration = Duration::from_secs(5);
 
 #[derive(Parser)]
 struct Options {
-    /// Where to listen. Whoever reaches it may do everything: put what asks for a name before it.
+    /// The address to listen on. Anyone who can reach it may do everything: put a proxy that checks users in front.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Holds the sessions and the bank's ledger; created if it is not there.
+    /// The folder of the sessions and the bank's ledger. It is created if it does not exist.
     #[arg(long, default_value = "desk")]
     folder: PathBuf,
-    /// Whose sessions are served.
+    /// The tenant whose sessions are served.
     #[arg(long, default_value = "acme")]
     tenant: TenantId,
-    /// The version of the clerk with which new sessions begin; left out, the newest. Old ones stay with theirs.
+    /// The version of the clerk for new sessions. The default is the newest. Existing sessions keep their version.
     #[arg(long)]
     clerk: Option<String>,
-    /// The model: openai:NAME, scripted:FILE, … Left out: the script that the README plays.
+    /// The model: openai:NAME, scripted:FILE, … The default is the script that the README uses.
     #[arg(long)]
     model: Option<ModelRef>,
-    /// What a dead process held is taken over after this many milliseconds.
+    /// The time after which the sessions of a dead process are taken over, in milliseconds.
     #[arg(long, default_value_t = 3000)]
     lease_ms: u64,
-    /// The bank takes this long to answer, in milliseconds: time for you to kill the service meanwhile.
+    /// The time that the bank takes to answer, in milliseconds. It gives you time to kill the service.
     #[arg(long, default_value_t = 3000)]
     bank_ms: u64,
 }
@@ -73,7 +73,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Serves until `stop` is cancelled, then finishes the calls that are out and leaves the sessions to other workers.
+/// Serves until `stop` is cancelled, then finishes the running calls and leaves the sessions to other workers.
 async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn Error>> {
     let Options { listen, folder, tenant, .. } = options;
     std::fs::create_dir_all(&folder).map_err(|error| format!("folder {}: {error}", folder.display()))?;

@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let agent = editor(model(arguments.next().as_deref())?)?;
     let store = SqliteStore::open(SqliteOptions::new(folder.join("research.db"))).await?;
     let runtime = Runtime::new(store, Agents::new().with(Arc::clone(&agent)), RuntimeOptions::default());
-    // The key ensures that the question is asked once: a restarted program continues where the killed one was.
+    // The key ensures that the question is asked once: a restarted program continues where the killed one stopped.
     let request = Execute::new(TenantId::new("acme")?, agent, QUESTION);
     let run = runtime.execute(request.once(ItemKey::new("the rivers")?)).await?;
     let session = run.key().clone();

@@ -10,7 +10,8 @@ use holdover::tools::{Access, ResourceProfile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An article. The model is told of the fields by these words.
+/// An article.
+// The model gets the doc comments of this type and of its fields as descriptions.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Article {
@@ -18,7 +19,7 @@ pub(crate) struct Article {
     article: u32,
 }
 
-/// So many of an article.
+/// A number of pieces of an article.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pieces {

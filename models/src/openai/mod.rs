@@ -22,7 +22,8 @@ use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown}
 ///
 /// A stream that ends without `[DONE]` or without a stop reason was cut: it gives an error, never an answer. Reasoning
 /// is sent back within its turn, as servers that show reasoning require, with the data by which they recognise it. The
-/// arguments of calls are sent back as the model wrote them, even if they are not valid JSON.
+/// arguments of calls are sent back as the model wrote them, even if they are not valid JSON; only empty ones are sent
+/// as `{}`.
 pub struct OpenAi {
     name: String,
     circuit: String,

@@ -66,7 +66,7 @@ impl Signature {
         (signature != empty).then(json).flatten()
     }
 
-    /// Reads a stored signature. `None` if another adapter or another model wrote it.
+    /// Reads a stored signature. Returns `None` if another adapter or another model wrote it.
     pub(super) fn read(stored: &str, model: &str) -> Option<Self> {
         let signature: Self = serde_json::from_str(stored.strip_prefix(PREFIX)?).ok()?;
         (signature.model == model).then_some(signature)
@@ -77,7 +77,7 @@ impl Signature {
         self.calls.get(&at)
     }
 
-    /// Puts the data of the message into its request. Returns true if it includes the reasoning itself.
+    /// Puts the data of the message into its form in a request. Returns true if it includes the reasoning itself.
     pub(super) fn put_into(&self, message: &mut Value) -> bool {
         if let Some(extra) = &self.message {
             message["extra_content"] = extra.clone();

@@ -34,7 +34,7 @@ pub enum ScriptError {
     Turn {
         /// The number of the turn, counted from 1.
         turn: usize,
-        /// The reason, as one line.
+        /// The reason, as it follows the number in the message: it begins with a space or a colon.
         why: String,
     },
 }

@@ -24,7 +24,7 @@ pub(crate) struct Wire {
     pub(crate) begun: String,
     /// The rest of the answer. It adds no text.
     pub(crate) rest: String,
-    /// A frame that may come in between.
+    /// A frame that may come between these two. It holds the text `more`.
     pub(crate) frame: String,
     /// The beginning of a call.
     pub(crate) call: String,

@@ -8,9 +8,9 @@ use super::settings::ServerSettings;
 /// Returns the name of the circuit breaker for the model `name` at the server and under the account of `settings`,
 /// which must be checked. All processes with the same settings return the same name.
 ///
-/// The name is stored and shown. If there is a key, or a query in the base URL, the name holds 16 bits of a digest
-/// instead. These distinguish the accounts of one service (two accounts collide with a probability of 1 in 65 536), but
-/// reveal too little to guess a key, even a weak one.
+/// The name is stored and shown, so it holds neither the key nor the query of the base URL. If there is one, the name
+/// holds 16 bits of a digest of the URL and the key. These distinguish the accounts of one service (two accounts
+/// collide with a probability of 1 in 65 536), but reveal too little to guess a key, even a weak one.
 pub(crate) fn circuit(name: &str, settings: &ServerSettings) -> String {
     let server = shown(&settings.base_url);
     let key = settings.api_key.as_ref().map(|key| key.reveal());

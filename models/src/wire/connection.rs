@@ -18,8 +18,8 @@ tokio::task_local! {
 pub(super) struct Unanswered {
     /// The error of the HTTP client.
     pub(super) error: reqwest::Error,
-    /// True if the request used a kept connection and the server closed it. In that case, nothing indicates that the
-    /// server is out of order or has seen the request.
+    /// True if the request used a kept connection, and the server closed it or reported that it had not processed the
+    /// request. In that case, nothing indicates that the server is out of order or has seen the request.
     pub(super) is_stale: bool,
 }
 
@@ -33,7 +33,8 @@ pub(super) async fn send(request: RequestBuilder) -> Result<Response, Unanswered
     answer.map_err(|error| Unanswered { is_stale: !connects && was_closed(&error), error })
 }
 
-/// Returns true if the connection was closed before the head of an answer came.
+/// Returns true if the connection was closed before the head of an answer came, or if the server reported that it had
+/// not processed the request.
 fn was_closed(error: &reqwest::Error) -> bool {
     let mut next = error.source();
     while let Some(cause) = next {

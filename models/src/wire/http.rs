@@ -17,7 +17,8 @@ use super::{ServerSettings, cut, in_page, malformed, refused, retry_after, stall
 
 /// The maximum number of bytes read of a body that is not a stream.
 const PAGE_BYTES_MAX: usize = 64 * 1024;
-/// The time limit for the rest of such a body after its head. The head alone is enough to classify the error.
+/// The time limit for such a body after the head of the answer. If the body does not come, the error is classified by
+/// the head alone.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A client that posts requests to one URL.
@@ -61,8 +62,8 @@ impl Http {
         self.stall_timeout
     }
 
-    /// Sends `body` and waits for the head of the answer. Fails if its status is not a success or its body is not a
-    /// stream of events.
+    /// Sends `body` and waits for the head of the answer. Fails if its status is not a success, or if its content type
+    /// shows that its body is not a stream of events.
     pub(crate) async fn post(&self, body: String) -> Result<Frames, ModelError> {
         let answered = timeout_at(Instant::now() + self.stall_timeout, self.answered(body.into()));
         let response = answered.await.map_err(|_| stalled(false))??;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Returns the wait from the headers `retry-after-ms` and `retry-after`: milliseconds if given, otherwise seconds,
-/// otherwise the time from `now` to a date. Returns `None` if no wait can be read, or if the wait is zero or has
-/// passed.
+/// Returns the wait from the headers `retry-after-ms` and `retry-after`: the milliseconds of the first if it holds a
+/// number, otherwise the seconds of the second, otherwise the time from `now` to the date in the second. Returns `None`
+/// if no wait can be read, or if the wait is zero or has passed.
 pub(crate) fn retry_after(ms: Option<&str>, after: Option<&str>, now: SystemTime) -> Option<Duration> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let seconds = ms.and_then(number).map(|ms| ms / 1000.0).or_else(|| after.and_then(number));

@@ -27,7 +27,7 @@ pub(super) struct Decoder<'a, C> {
 pub(super) enum Fit {
     /// All rows.
     Whole,
-    /// This number of rows, at least one. Later rows are not decoded.
+    /// This number of rows, at least one. Rows after the first that does not fit are not decoded.
     Rows(usize),
 }
 

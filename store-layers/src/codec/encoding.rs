@@ -26,10 +26,11 @@ use super::{PayloadCodec, PayloadContext, PayloadKind, page, room};
 /// - **Repeats.** The store recognises a repeat by its encoded bytes. If the store answers that it has other
 ///   bytes, the layer sends the request again in each older [way](PayloadCodec::ways). This is safe, because
 ///   such an answer means that nothing was changed.
-/// - **Limits.** The [capabilities](StateStore::capabilities) are those of the store, minus the overhead of
-///   the codec. A request within these limits fits; a larger request is refused before it is encoded. The
-///   reason of an interrupt is kept as text, so its limit is smaller: a few bytes less than three quarters of
-///   the payload limit, and with one codec around another at least half.
+/// - **Limits.** The [capabilities](StateStore::capabilities) are those of the store, minus the overhead of the codec.
+///   A request within these limits fits; a larger request is refused before it is encoded. In a write of more than 4096
+///   payloads, or fewer if the store's limit is small, the overhead of each further payload also counts. The reason of
+///   an interrupt is kept as text, so its limit is smaller: a few bytes less than three quarters of the payload limit,
+///   and at least half if such a store wraps another.
 /// - **Pages** are also bounded after decoding. A page that decoding would make larger than
 ///   [`PAGE_BYTES_MAX`](holdover_store::PAGE_BYTES_MAX) ends earlier.
 /// - **Errors.** A payload that cannot be decoded causes an error of the kind

@@ -15,10 +15,11 @@ const HEAD_BYTES: usize = 1 + size_of::<u32>();
 ///
 /// Each payload is bound to its tenant, its [kind](super::PayloadKind), the format and the key.
 ///
-/// **It protects** the content of payloads from anyone who can read the store, its backups or the traffic to
-/// it, but does not have the key. A payload that was changed, cut, or moved from another tenant or kind is
-/// detected: reading it fails with [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). If the encryption
-/// key is missing, reading fails with [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
+/// **It protects** the content of payloads from anyone who can read the store, its backups or the traffic to it, but
+/// does not have the key. A payload that was changed, cut, or moved from another tenant or kind is detected: reading it
+/// fails with [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). If the encryption key is missing, or the stored id
+/// of the key was changed to that of a missing one, reading fails with
+/// [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
 ///
 /// **It does not protect** what the store itself must read: ids, keys of items, labels, queues, names of
 /// workers, statuses, instants, numbers. A reader of the store can see which payloads of one tenant, kind and

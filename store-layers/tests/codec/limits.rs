@@ -80,7 +80,7 @@ async fn of_a_commit_hold_for_many_payloads() {
         refused(refusal, "commit", "its payloads");
         committed(store.commit(&fence, of(payloads, most)).await.unwrap());
     }
-    // With more payloads than the reserved overhead covers, the refusal still names the field.
+    // With more payloads than the reserved overhead covers, the refusal is still about the sum of the payloads.
     let refusal = store.commit(&fence, of(600, most)).await;
     refused(refusal, "commit", "its payloads");
 }

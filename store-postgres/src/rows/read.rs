@@ -24,7 +24,7 @@ use crate::sql::{Sql, int, push};
 const CLOCK: i32 = -2;
 pub(super) const SESSION: i32 = -1;
 
-/// The most messages in one read. To get more, the caller continues where the read ended.
+/// The most messages that one range of a read returns. To get more, the caller continues where the range ended.
 const MESSAGES_MAX: i64 = 10_000;
 
 /// A call that reads one session.

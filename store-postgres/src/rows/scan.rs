@@ -156,7 +156,8 @@ fn place(c: &mut Columns<'_>) -> Result<PendingPlace, Fault> {
     Ok(PendingPlace { endless, deadline, session: packed.id("session")?, id: packed.id("id")? })
 }
 
-/// A call that lists sessions at rest, longest unchanged first.
+/// A call that lists quiet sessions, longest unchanged first: those at rest without an alarm, an unread item or an
+/// interrupt.
 pub(super) struct Resting {
     pub(super) rule: RetentionRule,
     pub(super) after: Option<SessionPlace>,
@@ -223,7 +224,7 @@ impl Call for Resting {
     }
 }
 
-/// A call that lists keys that had a session before, but have none now.
+/// A call that lists keys that have no session now and whose newest session was deleted before `before`.
 pub(super) struct Dead {
     pub(super) before: Timestamp,
     pub(super) limit: usize,

@@ -158,7 +158,8 @@ fn interrupt(p: &mut Packed) -> Result<Option<Interrupt>, Fault> {
 /// neither a session nor tombstones.
 pub(super) fn bind_slot(sql: &mut Sql<'_>, slot: &Slot) -> Option<Vec<(&'static str, String)>> {
     let (row, last) = (slot.row.as_ref(), slot.lives.last());
-    // The row of a slot without a session names the last ended incarnation; its other columns are empty.
+    // The row of a slot without a session names the last ended incarnation; the columns that only a session needs have
+    // no meaning.
     let dead = if row.is_some() { None } else { Some(last?) };
     let incarnation = row.map(|row| row.incarnation).or(dead.map(|last| last.incarnation))?;
     let created_by = row.map(|row| &row.created_by).or(dead.map(|last| &last.operation))?;

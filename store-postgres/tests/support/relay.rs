@@ -126,8 +126,8 @@ async fn carry(mut client: TcpStream, port: u16, options: bool, gate: Gate, exch
     }
 }
 
-/// Reads the startup message of a client: its length, the protocol, then names and values that end with a
-/// zero byte.
+/// Reads the startup message of a client: its length, the protocol, then names and values that end with a zero byte.
+/// Returns the message to pass on, without the parameter `options` if that is to be dropped.
 async fn begin(client: &mut TcpStream, options: bool) -> std::io::Result<Vec<u8>> {
     let length = client.read_u32().await?;
     let mut message = vec![0; length as usize - 4];

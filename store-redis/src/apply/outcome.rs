@@ -62,7 +62,7 @@ pub(crate) fn torn_tombstone(
 
 /// Returns an operation for a tombstone whose true operation is unknown.
 fn no_operation() -> OperationId {
-    // A random name cannot equal another operation's.
+    // A random name almost certainly differs from that of every other operation.
     let text = format!("unknown-{:016x}", Token::random().0);
     OperationId::new(text).unwrap_or_else(|_| unreachable!("letters and digits are an id"))
 }

@@ -1,4 +1,5 @@
-//! The servers of this process's tests: one of each kind, started by the first test that needs it.
+//! Helpers for the tests of this crate, and the servers that they share: one of each kind, started by the first test
+//! that needs it.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 pub(crate) mod work;

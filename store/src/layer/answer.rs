@@ -15,7 +15,7 @@ macro_rules! answers {
         #[non_exhaustive]
         pub enum Answer {
             $(
-                #[doc = concat!("Of `", stringify!($operation), "`.")]
+                #[doc = concat!("The answer to `", stringify!($operation), "`.")]
                 $variant($outcome),
             )*
         }

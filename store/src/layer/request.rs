@@ -29,7 +29,7 @@ macro_rules! requests {
         #[non_exhaustive]
         pub enum Request {
             $(
-                #[doc = concat!("`", stringify!($method), "`.")]
+                #[doc = concat!("A call of `", stringify!($method), "`.")]
                 $variant($($kept),*),
             )*
         }

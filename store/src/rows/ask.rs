@@ -25,8 +25,8 @@ pub(super) trait Ask: Sync {
         None
     }
 
-    /// Returns true to assume, for the first try, that the key has no session. Nothing is read before that
-    /// try.
+    /// Returns true to assume, for the first try, that nothing is stored under the key, instead of reading. This has no
+    /// effect if rows of the session are held, or if only the backend knows the store's clock.
     fn supposes_absent(&self) -> bool {
         false
     }

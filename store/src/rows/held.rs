@@ -36,8 +36,8 @@ struct Entry {
     used: u64,
 }
 
-/// The exclusive turn to write one session. Other writes of the session through this handle wait, so they do
-/// not lose races against each other.
+/// The exclusive turn to write one session. Other writes of the session through this handle, except claims of due
+/// sessions, wait, so they do not lose races against each other.
 pub(super) struct Turn(OwnedMutexGuard<Option<Facts>>);
 
 impl Held {

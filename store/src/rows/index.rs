@@ -26,7 +26,8 @@ pub struct SessionPlace {
 }
 
 impl SessionPlace {
-    /// Decodes the place from an entry of an index of sessions. Returns none if the entry is not valid.
+    /// Decodes the place from an entry of an index. Returns none if the entry is not valid, and for the indexes
+    /// [`Index::Alarms`], [`Index::Turns`] and [`Index::Pending`], whose entries hold other places.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Sessions => Self::from_bytes(place_in(entry)?),
@@ -80,7 +81,8 @@ pub struct PendingPlace {
 }
 
 impl PendingPlace {
-    /// Decodes the place from an entry of [`Index::Pending`]. Returns none if the entry is not valid.
+    /// Decodes the place from an entry of [`Index::Pending`]. Returns none if the entry is not valid, and for every
+    /// other index.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Pending => Self::from_bytes(place_in(entry)?),

@@ -98,8 +98,8 @@ impl<R: Rows> StateStore for RowStore<R> {
         const OPERATION: &str = "delete_session";
         let asked = self.ask(OPERATION, key, &ops::delete::Delete(deletion)).await;
         let (outcome, now) = match asked {
-            // A session that cannot be read can still be removed, unless the deletion names a version, which cannot
-            // be compared.
+            // With `Force`, a session that cannot be read can still be removed, unless the deletion names a version,
+            // which cannot be compared.
             Err(error)
                 if error.kind == StoreErrorKind::Corrupt
                     && deletion.mode == DeleteMode::Force

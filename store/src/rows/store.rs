@@ -80,8 +80,8 @@ impl<R: Rows> RowStore<R> {
         Self { rows, held: Arc::default(), granted: Arc::default(), turns: Arc::default() }
     }
 
-    /// Returns a handle on other rows of the same sessions. It holds no rows, and shares the remembered
-    /// grants of this handle.
+    /// Returns a store on top of `rows`, which must give access to the same sessions. It holds no rows yet, and shares
+    /// the remembered grants of this handle.
     pub(super) fn on<S: Rows>(&self, rows: S) -> RowStore<S> {
         RowStore { granted: Arc::clone(&self.granted), ..RowStore::new(rows) }
     }

@@ -30,8 +30,8 @@ pub trait Transaction: Send + Sync + 'static {
     async fn apply(&self, write: Arc<Write>) -> Result<Verdict, StoreError>;
 }
 
-/// Rows that apply one write inside a transaction. Lists and change hints use the rows of the store, outside
-/// of the transaction. A purge and the removal of an unreadable session are refused.
+/// Rows that apply one write inside a transaction. Lists, searches for due sessions and change hints use the rows of
+/// the store, outside of the transaction. A purge and the removal of an unreadable session are refused.
 pub struct Within<R, T> {
     rows: Arc<R>,
     transaction: T,

@@ -62,8 +62,8 @@ pub enum Op {
 }
 
 /// The source from which a new session's first messages, events and checkpoints are copied. If the source does not
-/// exist when it is copied, has another incarnation, or has no checkpoint `last_checkpoint`, nothing is changed, and the
-/// verdict is [`Verdict::NoSource`], unless the write is lost or its place is taken.
+/// exist when it is copied, has another incarnation, or has no checkpoint `last_checkpoint`, nothing is changed, and
+/// the verdict is [`Verdict::NoSource`], unless it is [`Verdict::Lost`] or [`Verdict::Taken`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix {
     /// The key of the source.
@@ -191,8 +191,9 @@ pub enum Verdict {
         /// The number that the backend chose for the present incarnation.
         place: u64,
     },
-    /// The slot is not the one on which the write was decided, or the store's clock is before [`Write::from`]
-    /// or not before [`Write::until`]. Nothing was changed.
+    /// The slot is not the one on which the write was decided, or the store's clock is before [`Write::from`] or not
+    /// before [`Write::until`], or another write held the session and [`Write::skip_held`] is true. Nothing was
+    /// changed.
     Lost,
     /// A row with the key of a row to insert exists already. Nothing was changed. Returned only if the token
     /// and the clock allow the write.

@@ -19,8 +19,8 @@ use crate::{
 /// A lease is at most [`LEASE_MAX`] long.
 ///
 /// Larger calls fail with [`TooLarge`](StoreErrorKind::TooLarge), and calls that make no sense with
-/// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed.
-/// The error names the operation and the field.
+/// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed. The error
+/// names the operation and, unless the sum is too large, the field.
 #[derive(Debug)]
 pub struct Limits<'a> {
     capabilities: &'a Capabilities,
@@ -78,7 +78,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Refuses items of a claim or a move if they are too large, are answers, or have the kind
+    /// Refuses items of a creation, a claim or a move if they are too large, are answers, or have the kind
     /// [`Other`](crate::ItemKind::Other) under the name of a known kind.
     pub fn items(&mut self, items: &[InboxItem]) -> Result<(), StoreError> {
         for item in items {

@@ -11,7 +11,7 @@ use crate::{CasOutcome, ClaimOutcome, Lease, Queues, Receipt, SessionStatus, Sta
 /// The steps that a store must take for a claim, in addition to writing the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimed {
-    /// True if the claim is a repeat: nothing was changed, and the answer is the claim with current data.
+    /// Always false: [`SessionRow::repeated_claim`] recognises a repeat before a claim is made.
     pub repeat: bool,
     /// The run whose record the store must close as lost, if any.
     pub close_lost: Option<Epoch>,

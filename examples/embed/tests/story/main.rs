@@ -162,7 +162,7 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
     assert_eq!(service.post_once(&path, "m", thanks.clone()).await.0, StatusCode::ACCEPTED);
     assert_eq!(service.post_once(&path, "m", thanks).await.0, StatusCode::OK);
 
-    // A key may hold any text that a header can hold.
+    // A key may hold any text that a header can hold, but it must not be empty.
     for (key, status) in [("ü", 202), ("ü", 200), ("", 422)] {
         let (found, said) = service.post_once(&path, key, json!({ "message": "And?" })).await;
         assert_eq!(found, status, "{key}: {said}");
