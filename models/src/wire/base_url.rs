@@ -13,6 +13,9 @@ pub(super) fn checked(text: &str) -> Result<String, String> {
     if host.is_empty() || text.contains(char::is_whitespace) {
         return fail("is not a URL");
     }
+    if text.contains('#') {
+        return fail("has a fragment, which no request sends");
+    }
     let (path, query) = match text.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (text, None),
@@ -106,6 +109,8 @@ mod tests {
             "a/v1?token=secret",
             "http://?token=secret",
             "a#secret",
+            "http://a/#secret",
+            "http://a/v1?zone=b#secret",
         ] {
             let why = checked(bad).unwrap_err();
             assert!(why.starts_with("base_url") && !why.contains("secret"), "{why}");

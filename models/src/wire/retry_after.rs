@@ -3,15 +3,17 @@
 use std::time::{Duration, SystemTime};
 
 /// Returns the wait from the headers `retry-after-ms` and `retry-after`: the milliseconds of the first if it holds a
-/// number, otherwise the seconds of the second, otherwise the time from `now` to the date in the second. Returns `None`
-/// if no wait can be read, or if the wait is zero or has passed.
+/// number that is a length of time, otherwise the seconds of the second, otherwise the time from `now` to the date in
+/// the second. Returns `None` if no wait can be read, or if the wait is zero or has passed.
 pub(crate) fn retry_after(ms: Option<&str>, after: Option<&str>, now: SystemTime) -> Option<Duration> {
-    let number = |text: &str| text.trim().parse::<f64>().ok();
-    let seconds = ms.and_then(number).map(|ms| ms / 1000.0).or_else(|| after.and_then(number));
-    let wait = match seconds {
-        Some(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
-        None => httpdate::parse_http_date(after?.trim()).ok()?.duration_since(now).ok()?,
+    let number = |text: &str, units: f64| {
+        let seconds = text.trim().parse::<f64>().ok()? / units;
+        Duration::try_from_secs_f64(seconds).ok()
     };
+    let date = |text: &str| httpdate::parse_http_date(text.trim()).ok()?.duration_since(now).ok();
+    let wait = ms
+        .and_then(|text| number(text, 1000.0))
+        .or_else(|| after.and_then(|text| number(text, 1.0).or_else(|| date(text))))?;
     (!wait.is_zero()).then_some(wait)
 }
 
@@ -34,6 +36,8 @@ mod tests {
             (None, Some("Wed, 21 Oct 1992 07:28:00 GMT"), None),
             (None, Some("0"), None),
             (Some("0"), None, None),
+            (Some("-1"), Some("7"), ms(7000)),
+            (Some("NaN"), Some("7"), ms(7000)),
             (None, None, None),
         ] {
             assert_eq!(retry_after(ms_header, header, now), wait, "{ms_header:?} {header:?}");

@@ -11,8 +11,6 @@ use crate::{CasOutcome, ClaimOutcome, Lease, Queues, Receipt, SessionStatus, Sta
 /// The steps that a store must take for a claim, in addition to writing the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimed {
-    /// Always false: [`SessionRow::repeated_claim`] recognises a repeat before a claim is made.
-    pub repeat: bool,
     /// The run whose record the store must close as lost, if any.
     pub close_lost: Option<Epoch>,
     /// The parent in the record of the new run, if any.
@@ -65,7 +63,6 @@ impl SessionRow {
             | SessionStatus::Aborted => self.last_claim.is_some(),
         };
         let claimed = Claimed {
-            repeat: false,
             close_lost: self.run_open.then_some(self.epoch),
             parent: continues.then_some(self.epoch),
         };

@@ -52,7 +52,7 @@ fn a_claim_begins_a_run_and_its_lease() {
     let before = row();
     let mut row = before.clone();
     let claim = row.claim(run("r"), worker(), LEASE, at(7));
-    assert_eq!(claim, Claimed { repeat: false, close_lost: None, parent: None });
+    assert_eq!(claim, Claimed { close_lost: None, parent: None });
     let lease = Lease { worker: worker(), ends: at(10_007), granted_ms: 10_000 };
     let expected = SessionRow {
         status: SessionStatus::Active,
@@ -73,7 +73,7 @@ fn a_takeover_counts_closes_the_lost_run_and_ends_its_stream() {
     let mut row = claimed(row(), at(0));
     row.stream = Stream { id: StreamId { run: Epoch(1), number: 1 }, last: 3, open: true };
     let claim = row.claim(run("r2"), worker(), LEASE, at(10_000));
-    assert_eq!(claim, Claimed { repeat: false, close_lost: Some(Epoch(1)), parent: Some(Epoch(1)) });
+    assert_eq!(claim, Claimed { close_lost: Some(Epoch(1)), parent: Some(Epoch(1)) });
     assert_eq!((row.found, row.attempts, row.epoch), (SessionStatus::Active, 1, Epoch(2)));
     assert!(!row.stream.open, "what a dead run showed is void");
     row.claim(run("r3"), worker(), LEASE, at(20_000));
