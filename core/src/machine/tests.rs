@@ -456,7 +456,7 @@ fn the_table_says_what_transition_does() {
     }
 }
 
-/// Requirements: A04, A07, B11, C01, C16, C37, D04.
+/// Requirements: A04, A07, B11, C01, C02, C16, C37, D04.
 #[test]
 fn the_whole_matrix() {
     let mut text = String::new();

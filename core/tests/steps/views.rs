@@ -320,14 +320,14 @@ fn h04_a_waiting_session_that_is_asked_to_go_on_is_resumed_and_not_woken() {
     assert_eq!(kinds(&bench), [RunKind::Execute, RunKind::Resume]);
 }
 
-/// Requirements: H04.
+/// Requirements: A39, H04.
 #[test]
 fn h23_what_was_used_is_counted_by_kind_for_each_run_and_for_the_session() {
     let bench = Bench::new();
     bench.say("go");
     let mut run = bench.run();
     let mut first = calls(&["pay", "edit"]);
-    first.usage = TokenUsage { input: 100, output: 20, cached: 60, cache_written: 0, reasoning: 7 };
+    first.usage = TokenUsage { input: 100, output: 20, cached: 60, cache_written: 30, reasoning: 7 };
     run.model(first);
     run.returns("c1-0", "paid");
     bench.clock.pass(Duration::from_secs(60));
@@ -335,14 +335,20 @@ fn h23_what_was_used_is_counted_by_kind_for_each_run_and_for_the_session() {
     let mut run = bench.run();
     run.returns("c1-1", "edited");
     let mut last = text("done");
-    last.usage = TokenUsage { input: 200, output: 5, cached: 150, cache_written: 0, reasoning: 1 };
+    last.usage = TokenUsage { input: 200, output: 5, cached: 150, cache_written: 12, reasoning: 1 };
     run.model(last);
     let used: Vec<_> = bench.runs().iter().map(|run| RunDetail::of(run).unwrap().usage).collect();
     let tokens = |at: usize| used[at].tokens;
-    assert_eq!(tokens(0), TokenUsage { input: 100, output: 20, cached: 60, cache_written: 0, reasoning: 7 });
-    assert_eq!(tokens(1), TokenUsage { input: 200, output: 5, cached: 150, cache_written: 0, reasoning: 1 });
+    assert_eq!(tokens(0), TokenUsage { input: 100, output: 20, cached: 60, cache_written: 30, reasoning: 7 });
+    assert_eq!(tokens(1), TokenUsage { input: 200, output: 5, cached: 150, cache_written: 12, reasoning: 1 });
     assert_eq!((used[0].model_calls, used[0].tool_calls), (1, 1));
     assert_eq!((used[1].model_calls, used[1].tool_calls), (1, 1));
+    let session = bench.machine().usage.tokens;
+    assert_eq!(
+        session,
+        TokenUsage { input: 300, output: 25, cached: 210, cache_written: 42, reasoning: 8 },
+        "each kind is added"
+    );
     let mut sum = used[0];
     sum.add(used[1]);
     assert_eq!(sum, bench.machine().usage, "the runs add up to the session");

@@ -490,6 +490,7 @@ async fn d05_a_hook_is_told_of_each_transition() {
     assert!(told.last().unwrap().ends_with(StateKind::Done.as_str()), "{told:?}");
 }
 
+/// Requirements: B32.
 #[tokio::test(start_paused = true)]
 async fn c36_hooks_concern_the_tools_that_they_name() {
     let heard = Heard::default();
