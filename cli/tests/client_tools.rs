@@ -25,6 +25,10 @@ when = { user_contains = "Scan page 8", nth = 1 }
 calls = [{ tool = "scan", arguments = { page = 8 } }]
 
 [[turns]]
+when = { user_contains = "Scan page 9", nth = 1 }
+calls = [{ tool = "scan", arguments = { page = 9 } }]
+
+[[turns]]
 when = { user_contains = "Scan no page", nth = 1 }
 calls = [{ tool = "scan", arguments = { page = "none" } }]
 
@@ -110,6 +114,10 @@ fn h09_the_steps_of_the_page_lead_to_its_end() {
         assert!(said.contains(words), "{words}: {said}");
     }
     fixture.run(&["sessions", "messages", "desk"]).ends(0).says("the paper is torn");
+    fixture.run(&["send", "desk", "Scan page 9"]).ends(10);
+    let step = block("sh", "holdover answer desk --change");
+    fixture.shell(&format!("PATH={binary}:$PATH; {step}")).ends(0).says("It costs 12.50.");
+    assert_eq!(custom(&fixture, "desk"), json!({ "pages": [9] }));
 }
 
 #[test]

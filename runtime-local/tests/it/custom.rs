@@ -116,7 +116,7 @@ async fn h18_a_client_changes_the_state_with_its_answer_and_what_is_too_large_is
     let large = ClientAnswer::done("r-7").set("receipt", "x".repeat(60));
     let refused = elsewhere.answer(&key, &pending, large).await.unwrap_err();
     assert!(
-        matches!(refused, RuntimeError::TooLong { what: "changes", bytes: 107, bytes_max: 80, .. }),
+        matches!(refused, RuntimeError::TooLong { what: "changes", bytes: 103, bytes_max: 80, .. }),
         "{refused}"
     );
     assert_eq!(runtime.session(&key).await.unwrap(), before, "nothing was delivered");
