@@ -116,6 +116,9 @@ pub(crate) struct Recipe {
     /// The agent's tools that are programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) commands: Vec<CommandTool>,
+    /// The agent's tools that a client runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) client_tools: Vec<ToolSpec>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) mcp: Vec<McpServer>,
     /// The rules of the agent's gate.
@@ -170,7 +173,10 @@ impl Blueprint {
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
         // The tool that reads skills is added when the skills are opened.
         let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
-        let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
+        let declared = |name: &ToolName| {
+            let mut commands = recipe.commands.iter().map(|own| &own.name);
+            commands.any(|own| own == name) || recipe.client_tools.iter().any(|own| own.name == *name)
+        };
         let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
         let tools = built_in.map(|tool| tool.name.to_string()).collect();
         let output_schema = spec.output.take().map(|output| output.schema);
@@ -269,6 +275,7 @@ impl Blueprint {
             .compaction(spec.compaction.clone())
             .retries(spec.retries.clone())
             .durability(spec.durability)
+            .state(spec.state.clone())
             .early_reads(spec.early_reads)
             .on_denial(spec.on_denial)
             .stop_signals(spec.stop_signals)
@@ -311,6 +318,9 @@ impl Blueprint {
         }
         for command in commands {
             agent = agent.shared_tool(tools.command(command).map_err(|error| error.to_string())?);
+        }
+        for tool in &self.recipe.client_tools {
+            agent = agent.client_tool(tool.clone());
         }
         for server in &self.recipe.mcp {
             let its = self.mcp_tools.iter().filter(|tool| server.has(tool.name.as_str()));

@@ -43,5 +43,5 @@ pub use holdover_runtime_local::ClientTool;
 pub use holdover_tools::{
     BUILT_IN, CommandTool, Exit, FunctionTool, InvalidCommandTool, Job, LocalSandboxes, Ran, Root, RootError,
     SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider, Sandboxes, SkillError, Skills,
-    ToolSet, Walls, WallsPolicy, built_in,
+    ToolSet, Walls, WallsPolicy, built_in, check_declaration, no_parameters,
 };

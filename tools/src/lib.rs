@@ -38,7 +38,7 @@ mod sleep;
 #[cfg(test)]
 mod testing;
 
-pub use command::{CommandTool, InvalidCommandTool};
+pub use command::{CommandTool, InvalidCommandTool, check_declaration, no_parameters};
 pub use files::{Root, RootError};
 pub use function::FunctionTool;
 pub use sandbox::{

@@ -1,5 +1,6 @@
 //! Reads agents from TOML files.
 
+mod declared;
 mod entries;
 mod reading;
 mod sub_agents;
@@ -15,6 +16,7 @@ use holdover_core::agent::{
     AgentSpec, AtMax, BreakerRules, Compaction, Durability, LoopDetection, OnDenial, Prices, Retries,
     StopCondition, StopSignals,
 };
+use holdover_core::custom::StateRules;
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
 use holdover_core::message::{MessagePolicy, WhileAsking};
@@ -22,11 +24,12 @@ use holdover_core::mode::Mode;
 use holdover_core::skill::READ_SKILL;
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
-use holdover_tools::{CommandTool, SandboxOptions, Skills};
+use holdover_tools::{SandboxOptions, Skills};
 use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
+use declared::{Declared, ToolEntry};
 use entries::{LimitsEntry, ModelEntry, PricedEntry};
 use sub_agents::{Above, SubAgentEntry};
 use wrong::Wrong;
@@ -52,7 +55,8 @@ struct AgentFile {
     instructions: Option<String>,
     instructions_file: Option<Spanned<PathBuf>>,
     tools: Vec<Spanned<String>>,
-    tool: Vec<Spanned<CommandTool>>,
+    tool: Vec<Spanned<ToolEntry>>,
+    state: StateRules,
     mcp: Vec<Spanned<McpServer>>,
     agent: Vec<Spanned<SubAgentEntry>>,
     approval: Vec<Spanned<ApprovalRule>>,
@@ -116,12 +120,11 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     let at = |span: std::ops::Range<usize>, why: String| Wrong::new(why).at(span).told(text);
     let file: AgentFile = reading::read(text).map_err(|wrong| wrong.told(text))?;
     let tools = tools::built_in(&file.tools).map_err(|(span, why)| at(span, why))?;
-    let commands = tools::commands(file.tool, folder).map_err(|(span, why)| at(span, why))?;
+    let declared = Declared::read(file.tool, folder).map_err(|(span, why)| at(span, why))?;
     let mcp = tools::servers(file.mcp, folder).map_err(|(span, why)| at(span, why))?;
     // The tools of these servers are unknown until the servers are asked.
     let is_theirs = |name: &str| mcp.iter().any(|server| name.starts_with(&server.prefix()));
-    let own: Vec<&str> =
-        tools.iter().map(String::as_str).chain(commands.iter().map(|tool| tool.name.as_str())).collect();
+    let own: Vec<&str> = tools.iter().map(String::as_str).chain(declared.names()).collect();
     let names: Vec<&str> = own.iter().copied().chain(sub_agents::names(&file.agent)).collect();
     // A rule that matches no tool is a typing error and protects nothing.
     for rule in &file.approval {
@@ -183,6 +186,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         at_max: file.at_max,
         durability: file.durability,
         early_reads: file.early_reads,
+        state: file.state,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         on_denial: file.on_denial,
         ..AgentSpec::new(file.name.unwrap_or_else(|| stem.to_owned()))
@@ -205,7 +209,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
                 }
                 (None, None) => current_folder()?,
             },
-            commands,
+            commands: declared.commands,
+            client_tools: declared.client_tools,
             mcp,
             approval: file.approval.into_iter().map(Spanned::into_inner).collect(),
             permissions: file.permissions,

@@ -395,7 +395,7 @@ fn on_page(table: &str) -> &'static str {
 
 #[test]
 fn the_page_of_the_agent_file_has_every_key() {
-    let tables = ["model", "sandbox", "gate", "limits", "loops", "compaction", "retries", "breaker"];
+    let tables = ["model", "sandbox", "gate", "limits", "loops", "compaction", "retries", "breaker", "state"];
     let lists = ["tool", "mcp", "approval", "agent"];
     let heads = std::iter::once((String::new(), ""))
         .chain(tables.map(|table| (format!("[{table}]\n"), table)))

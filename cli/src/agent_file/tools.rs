@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use holdover_mcp::McpServer;
-use holdover_tools::{BUILT_IN, CommandTool, SANDBOX_TOOLS, SandboxOptions};
+use holdover_tools::{BUILT_IN, SANDBOX_TOOLS, SandboxOptions};
 use toml::Spanned;
 
 /// A position in the file, and the fault there.
@@ -25,16 +25,6 @@ pub(super) fn built_in(listed: &[Spanned<String>]) -> Result<Vec<String>, Wrong>
         tools.push(name.clone());
     }
     Ok(tools)
-}
-
-/// Returns the tools of the `[[tool]]` tables. Relative program paths are resolved against the file's folder.
-pub(super) fn commands(tables: Vec<Spanned<CommandTool>>, folder: &Path) -> Result<Vec<CommandTool>, Wrong> {
-    let mut commands: Vec<CommandTool> = Vec::new();
-    for table in tables {
-        let span = table.span();
-        commands.push(declared(table.into_inner(), &commands, folder).map_err(|why| (span, why))?);
-    }
-    Ok(commands)
 }
 
 /// Returns the `[sandbox]` table for an agent with these tools. Relative paths are resolved against the file's folder.
@@ -85,28 +75,11 @@ pub(super) fn servers(tables: Vec<Spanned<McpServer>>, folder: &Path) -> Result<
 }
 
 /// Makes `program` absolute if it is a path.
-fn beside(program: &mut String, folder: &Path) -> Result<(), String> {
+pub(super) fn beside(program: &mut String, folder: &Path) -> Result<(), String> {
     if program.contains('/') {
         let place = folder.join(&program);
         let place = place.canonicalize().map_err(|error| format!("{}: {error}", place.display()))?;
         *program = place.to_string_lossy().into_owned();
     }
     Ok(())
-}
-
-/// Returns the tool of a `[[tool]]` table. Fails if it conflicts with `others`. A relative program path is resolved
-/// against the file's folder.
-fn declared(mut tool: CommandTool, others: &[CommandTool], folder: &Path) -> Result<CommandTool, String> {
-    tool.check().map_err(|error| error.to_string())?;
-    let name = tool.name.as_str();
-    if BUILT_IN.contains(&name) {
-        return Err(format!("tool {name}: a built-in tool has this name"));
-    }
-    if others.iter().any(|other| other.name == tool.name) {
-        return Err(format!("tool {name}: is declared twice"));
-    }
-    if let Some(program) = tool.command.first_mut() {
-        beside(program, folder).map_err(|why| format!("tool {name}: {why}"))?;
-    }
-    Ok(tool)
 }

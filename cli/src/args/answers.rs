@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use holdover_core::custom::StateChange;
 use holdover_core::ids::{CallId, SessionId};
 
 use super::Drive;
@@ -85,6 +86,7 @@ Examples:
   holdover answer notes \"the blue one\"
   holdover answer notes c2-0 --error \"nobody knows\"
   holdover answer notes --image screen.png \"see the picture\"
+  holdover answer notes --change '{\"does\": \"set\", \"key\": \"page\", \"value\": 7}' scanned
   holdover answer notes - < answer.txt"
 )]
 pub(crate) struct Answer {
@@ -100,6 +102,9 @@ pub(crate) struct Answer {
     /// Picture to show to the agent (PNG, JPEG, GIF or WebP, at most 1 MiB); may be repeated
     #[arg(long = "image", value_name = "FILE", conflicts_with = "error")]
     pub(crate) images: Vec<PathBuf>,
+    /// Change of the session's custom state, as JSON (does: set, append or delete; key; value); may be repeated
+    #[arg(long = "change", value_name = "JSON", conflicts_with = "error", value_parser = change)]
+    pub(crate) changes: Vec<StateChange>,
     /// Leave the work to a worker (holdover work) instead of running it here
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
@@ -138,6 +143,11 @@ pub(crate) struct Stop {
     /// Do not wait until the session has stopped
     #[arg(long, alias = "no-wait")]
     pub(crate) detach: bool,
+}
+
+/// Parses a change of the custom state.
+fn change(word: &str) -> Result<StateChange, String> {
+    serde_json::from_str(word).map_err(|error| error.to_string())
 }
 
 /// Parses `NAME=PATTERN`.

@@ -14,10 +14,12 @@ use crate::words::mode::Briefing;
 use crate::words::panel::Panel;
 use crate::words::payload::{Digest, Payload};
 
+mod answer;
 mod notice;
 mod policy;
 mod said;
 
+pub use answer::ClientAnswer;
 pub use notice::{InShort, Notice, Rewriting, Summary};
 pub use policy::{MessagePolicy, WhileAsking};
 pub use said::{CallSignal, Said, SignalBody};
@@ -319,45 +321,6 @@ impl Decision {
             reason: None,
             by: None,
         }
-    }
-}
-
-/// A client's answer to a call of a client tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ClientAnswer {
-    /// True if the client could not run the call.
-    #[serde(default)]
-    pub is_error: bool,
-    /// The text that the model sees.
-    pub content: String,
-    /// The pictures that the model sees beside the text. An error has no pictures.
-    #[serde(default, skip_serializing_if = "Images::is_empty")]
-    pub images: Images,
-}
-
-impl ClientAnswer {
-    /// Returns the answer of a client that ran the call. `content` is the result.
-    ///
-    /// ```
-    /// use holdover_core::message::ClientAnswer;
-    ///
-    /// assert!(!ClientAnswer::done("total: 12.50").is_error);
-    /// assert!(ClientAnswer::failed("the paper is torn").is_error);
-    /// ```
-    pub fn done(content: impl Into<String>) -> Self {
-        Self { is_error: false, content: content.into(), images: Images::none() }
-    }
-
-    /// Returns the answer of a client that could not run the call. `content` is the reason.
-    pub fn failed(content: impl Into<String>) -> Self {
-        Self { is_error: true, ..Self::done(content) }
-    }
-
-    /// Sets the pictures that the model sees beside the text, and replaces earlier ones.
-    #[must_use]
-    pub fn showing(self, images: Images) -> Self {
-        Self { images, ..self }
     }
 }
 

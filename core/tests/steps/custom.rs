@@ -7,7 +7,8 @@ use std::time::Duration;
 use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange};
 use holdover_core::engine::CallOut;
 use holdover_core::event::Event;
-use holdover_core::message::{Message, ResultStatus};
+use holdover_core::message::{ClientAnswer, Message, ResultStatus};
+use holdover_core::payload::Payload;
 use holdover_core::store::SessionStatus;
 use holdover_core::tool::{ToolOutput, ToolReturn};
 use serde_json::{Value, json};
@@ -243,4 +244,93 @@ fn h18_a_session_without_custom_state_stores_nothing_for_it() {
     let stored: Value = state.parse().unwrap();
     assert_eq!((stored.get("custom"), bench.machine().custom), (None, CustomState::default()));
     assert_eq!(bench.roles(), ["user", "assistant", "tool", "assistant"]);
+}
+
+/// Answers the open call of a client.
+fn answers(bench: &Bench, answer: &ClientAnswer) {
+    bench.answer_with(&bench.asked().id, Payload::json(answer).unwrap());
+}
+
+#[test]
+fn h18_an_answer_of_a_client_changes_the_state_when_its_step_is_over() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["ask", "note"]));
+    run.comes_back("c1-1", Ok(ToolOutput::text("noted").append("log", "note").into()));
+    assert_eq!((bench.status(), custom(&bench)), (SessionStatus::Suspended, json!({})));
+    answers(&bench, &ClientAnswer::done("blue").append("log", "ask").set("colour", "blue").delete("old"));
+    // The run dies while the commit that ends the step is in flight. The next run makes the changes once.
+    let run = Run::holding(&bench, bench.claim().unwrap(), &["commit"]);
+    assert!(run.is_out("commit") && custom(&bench) == json!({}));
+    bench.crash(run);
+    let mut run = bench.run();
+    assert_eq!(custom(&bench), json!({ "colour": "blue", "log": ["ask", "note"] }), "in call order");
+    run.model(calls(&["pay"]));
+    assert_eq!(sent(&bench, "c2-0").state.to_value(), custom(&bench));
+    run.returns("c2-0", "paid");
+    run.model(text("done"));
+    assert_eq!(bench.results()[0].changes.len(), 3);
+    check::at_rest(&bench);
+    // The changes are taken back with the message that led to them.
+    bench.say_instead(1, "go again");
+    bench.run().model(text("done"));
+    assert_eq!(custom(&bench), json!({}));
+}
+
+#[test]
+fn h18_an_answer_of_a_client_that_failed_or_cannot_be_applied_changes_nothing() {
+    let set = |answer: ClientAnswer| answer.set("word", "b");
+    for (answer, status, told) in [
+        (set(ClientAnswer::failed("torn")), ResultStatus::Error, "torn"),
+        (set(ClientAnswer::done(r#"{"error": "torn"}"#)), ResultStatus::Error, r#"{"error": "torn"}"#),
+        (
+            set(ClientAnswer::done("seen")).append("word", "c"),
+            ResultStatus::Error,
+            "it ran, but the custom state is left as it was: \"word\" holds no list to append to. It said: seen",
+        ),
+        (
+            ClientAnswer::done("seen").set("big", "x".repeat(STATE_BYTES_MAX)),
+            ResultStatus::Error,
+            "it ran, but the custom state is left as it was: its changes have 65575 bytes, at most 65536 are allowed. It \
+             said: seen",
+        ),
+        (ClientAnswer::done("seen").delete("no such key"), ResultStatus::Done, "seen"),
+    ] {
+        let bench = Bench::new();
+        let mut run = go(&bench);
+        run.model(calls(&["note"]));
+        run.comes_back("c1-0", Ok(ToolOutput::text("noted").set("word", "a").into()));
+        run.model(calls(&["ask"]));
+        answers(&bench, &answer);
+        bench.run().model(text("done"));
+        let result = bench.results().remove(1);
+        assert_eq!((result.status, result.content.as_str()), (status, told));
+        assert_eq!(custom(&bench), json!({ "word": "a" }));
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn h18_an_answer_without_changes_is_stored_as_before() {
+    let stored = serde_json::to_string(&ClientAnswer::done("blue")).unwrap();
+    assert_eq!(stored, r#"{"is_error":false,"content":"blue"}"#);
+    let read: ClientAnswer = serde_json::from_str(r#"{"content":"blue"}"#).unwrap();
+    assert_eq!(read, ClientAnswer::done("blue"));
+}
+
+#[test]
+fn h18_an_answer_that_comes_while_its_sibling_runs_outlives_the_run() {
+    let bench = Bench::new();
+    let mut run = go(&bench);
+    run.model(calls(&["ask", "put"]));
+    answers(&bench, &ClientAnswer::done("blue").set("colour", "blue"));
+    run.news();
+    assert_eq!((bench.pending().len(), custom(&bench)), (0, json!({})), "the answer was taken");
+    bench.crash(run);
+    let mut run = bench.run();
+    assert!(sent(&bench, "c1-1").state.is_empty(), "the step is the same");
+    run.comes_back("c1-1", Ok(ToolOutput::text("put").append("log", "put").into()));
+    run.model(text("done"));
+    assert_eq!(custom(&bench), json!({ "colour": "blue", "log": ["put"] }));
+    check::at_rest(&bench);
 }

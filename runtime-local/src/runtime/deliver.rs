@@ -1,6 +1,7 @@
 //! Deliveries from outside: messages, signals, decisions, and answers of clients.
 
 use holdover_core::background::ChildSignal;
+use holdover_core::custom::StateChange;
 use holdover_core::ids::{CallId, Incarnation, InvalidId, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::image::Images;
 use holdover_core::mailbox::QueueChange;
@@ -286,8 +287,12 @@ impl Runtime {
             }
             What::ClientAnswer { pending, answer } => {
                 let what = if answer.is_error { "error" } else { "result" };
-                let most = self.answer_bytes_max(key, answer.is_error).await?;
-                (pending, what, answer.content.len(), most)
+                let (most, changes_most) = self.answer_bytes_max(key, answer.is_error).await?;
+                let changes = bytes_of(&answer.changes);
+                match answer.content.len() <= most && changes > changes_most {
+                    true => (pending, "changes", changes, changes_most),
+                    false => (pending, what, answer.content.len(), most),
+                }
             }
         };
         if bytes <= bytes_max {
@@ -302,12 +307,26 @@ impl Runtime {
         })
     }
 
-    /// Returns the maximum length, in bytes, of a client's answer. It comes from the agent's definition that is
-    /// stored with the session. If the definition cannot be read here, no answer is refused here, and core checks
-    /// the length later.
-    async fn answer_bytes_max(&self, key: &SessionKey, is_error: bool) -> Result<usize, RuntimeError> {
+    /// Returns the maximum lengths, in bytes, of a client's answer and of its changes to the custom state. They come
+    /// from the agent's definition that is stored with the session. If the definition cannot be read here, no answer
+    /// is refused here, and core checks the lengths later.
+    async fn answer_bytes_max(
+        &self,
+        key: &SessionKey,
+        is_error: bool,
+    ) -> Result<(usize, usize), RuntimeError> {
         let session = self.session(key).await?;
         let definition = session.and_then(|session| Definition::read(&session.definition).ok());
-        Ok(definition.map_or(usize::MAX, |definition| definition.spec.limits.answer_bytes_max(is_error)))
+        Ok(definition.map_or((usize::MAX, usize::MAX), |Definition { spec, .. }| {
+            (spec.limits.answer_bytes_max(is_error), spec.state.bytes_max)
+        }))
+    }
+}
+
+/// Returns the length of changes to the custom state, in bytes of JSON. No changes have none.
+fn bytes_of(changes: &[StateChange]) -> usize {
+    match changes {
+        [] => 0,
+        changes => serde_json::to_vec(changes).map_or(usize::MAX, |bytes| bytes.len()),
     }
 }

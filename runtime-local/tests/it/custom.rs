@@ -7,17 +7,17 @@ use std::sync::Arc;
 use futures::StreamExt;
 use holdover_core::custom::StateRules;
 use holdover_core::event::Event;
-use holdover_core::message::ResultStatus;
+use holdover_core::message::{ClientAnswer, ResultStatus};
 use holdover_core::store::{EventCursor, OutcomeKind, PageRequest};
 use holdover_core::tool::{EffectClass, ToolOutput};
-use holdover_runtime_local::{Agent, AgentError, Approval, Follow, Fork};
+use holdover_runtime_local::{Agent, AgentError, Approval, Delivered, Follow, Fork, RuntimeError};
 use serde_json::{Value, json};
 
 use crate::bench::{
     agent, agentless, asking_for, completes, finish, only_pending, runtime, say, store, tool_results,
 };
 use crate::script::{Say, Script, results};
-use crate::tools::Fake;
+use crate::tools::{Fake, spec};
 
 /// Returns a tool that stores its `n` and returns the custom state as it was when the step began.
 fn remember(name: &str) -> Fake {
@@ -99,4 +99,33 @@ async fn h18_a_schema_that_is_none_and_a_bound_of_nothing_make_no_agent() {
     let refused =
         agent(&model).state(StateRules { bytes_max: 0, ..StateRules::default() }).build().unwrap_err();
     assert!(matches!(&refused, AgentError::Bound { .. }), "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn h18_a_client_changes_the_state_with_its_answer_and_what_is_too_large_is_not_delivered() {
+    let model = Script::calling(vec![("scan", r#"{"n":1}"#)]);
+    let small = StateRules { bytes_max: 80, ..StateRules::default() };
+    let agent = Arc::new(agent(&model).client_tool(spec("scan")).state(small).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let pending = only_pending(&runtime, &key).await;
+    // This process knows no agent.
+    let elsewhere = agentless(&store);
+    let before = runtime.session(&key).await.unwrap();
+    let large = ClientAnswer::done("r-7").set("receipt", "x".repeat(60));
+    let refused = elsewhere.answer(&key, &pending, large).await.unwrap_err();
+    assert!(
+        matches!(refused, RuntimeError::TooLong { what: "changes", bytes: 103, bytes_max: 80, .. }),
+        "{refused}"
+    );
+    assert_eq!(runtime.session(&key).await.unwrap(), before, "nothing was delivered");
+    let answer = ClientAnswer::done("r-7").append("receipts", "r-7");
+    assert_eq!(elsewhere.answer(&key, &pending, answer.clone()).await.unwrap(), Delivered::Accepted);
+    assert_eq!(elsewhere.answer(&key, &pending, answer.clone()).await.unwrap(), Delivered::Duplicate);
+    let other = elsewhere.answer(&key, &pending, ClientAnswer::done("r-7")).await;
+    assert!(matches!(other, Err(RuntimeError::AlreadyAnswered { .. })), "{other:?}");
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(elsewhere.answer(&key, &pending, answer).await.unwrap(), Delivered::Duplicate);
+    assert_eq!(runtime.custom_state(&key).await.unwrap().to_value(), json!({ "receipts": ["r-7"] }));
 }

@@ -6,6 +6,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The number of bytes kept from the beginning of a stream, and the number kept from its end.
 const HALF_BYTES: usize = 32 * 1024;
+/// The maximum number of bytes of a stream that is kept whole.
+pub(super) const WHOLE_BYTES_MAX: usize = 2 * HALF_BYTES;
 const CHUNK_BYTES: usize = 8 * 1024;
 
 /// The beginning and the end of a stream. The middle of a long stream is left out.
@@ -60,6 +62,15 @@ impl Capture {
         let over = self.tail.len().saturating_sub(HALF_BYTES);
         self.tail.drain(..over);
         self.left_out += over;
+    }
+
+    /// Returns the output, or the number of its bytes if some of them are left out.
+    pub(super) fn whole(&self) -> Result<Vec<u8>, usize> {
+        let (first, second) = self.tail.as_slices();
+        match self.left_out {
+            0 => Ok([self.head.as_slice(), first, second].concat()),
+            left_out => Err(self.head.len() + self.tail.len() + left_out),
+        }
     }
 
     /// Returns the output as text. If bytes are left out, a note between the two parts says how many.

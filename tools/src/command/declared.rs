@@ -11,6 +11,7 @@ use tokio::process::Command;
 
 use super::input;
 use super::process::{Finished, MARGIN_MAX, confine, limit_of, run, told};
+use super::stateful;
 use crate::FunctionTool;
 use crate::files::Root;
 use crate::sandbox::Exit;
@@ -29,6 +30,22 @@ use crate::sandbox::Exit;
 ///
 /// The program runs without a shell and never in parallel with another call. It is not confined to the root folder.
 /// When it ends, the processes left in its process group are killed.
+///
+/// With [`uses_state`](Self::uses_state), the program reads the [custom state](holdover_core::custom) of the session beside
+/// the arguments, and may change it. Both are JSON:
+///
+/// | stream | object |
+/// |---|---|
+/// | standard input | `{"arguments": {…}, "state": {…}}` |
+/// | standard output | `{"result": …, "changes": […]}` |
+///
+/// `state` is the custom state at the start of the step, the same for every send of the call. `result` is a text, or a
+/// value that the model sees as JSON; it may be left out. `changes` is a list of [`StateChange`]s, which may be left out:
+/// `{"does": "set", "key": "seen", "value": 1}`, `{"does": "append", "key": "log", "value": "a"}` and
+/// `{"does": "delete", "key": "seen"}`. Output that is not such an object, or has more than 64 KiB, fails the call and
+/// changes nothing. The changes of a program that ends with an exit code other than 0 are ignored.
+///
+/// [`StateChange`]: holdover_core::custom::StateChange
 ///
 /// ```
 /// use holdover_core::tool::EffectClass;
@@ -75,6 +92,32 @@ pub struct CommandTool {
     /// stopped shortly before the agent's limit for a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<Bound>,
+    /// True if the program reads the custom state of the session and may change it. It then reads and prints other JSON
+    /// objects, which the type describes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uses_state: bool,
+}
+
+/// Checks the parts that every declared tool has, whether a program or a client runs it: the name, the schema of the
+/// arguments, and the time limit.
+///
+/// # Errors
+/// Returns the first part that no tool can have.
+pub fn check_declaration(
+    name: &ToolName,
+    parameters: &Map<String, Value>,
+    timeout_seconds: Option<Bound>,
+) -> Result<(), InvalidCommandTool> {
+    if name.check_new().is_err() {
+        return Err(InvalidCommandTool::Name(name.clone()));
+    }
+    if parameters.get("type") != Some(&json!("object")) {
+        return Err(InvalidCommandTool::NoObject(name.clone()));
+    }
+    if timeout_seconds == Some(Bound::At(0)) {
+        return Err(InvalidCommandTool::NoTime(name.clone()));
+    }
+    Ok(())
 }
 
 /// The error for a declaration of a tool that is not valid.
@@ -98,23 +141,16 @@ pub enum InvalidCommandTool {
 impl CommandTool {
     /// Checks that the declaration is valid.
     pub fn check(&self) -> Result<(), InvalidCommandTool> {
-        if self.name.check_new().is_err() {
-            return Err(InvalidCommandTool::Name(self.name.clone()));
-        }
+        check_declaration(&self.name, &self.parameters, self.timeout_seconds)?;
         if self.command.first().is_none_or(String::is_empty) {
             return Err(InvalidCommandTool::NoProgram(self.name.clone()));
-        }
-        if self.parameters.get("type") != Some(&json!("object")) {
-            return Err(InvalidCommandTool::NoObject(self.name.clone()));
-        }
-        if self.timeout_seconds == Some(Bound::At(0)) {
-            return Err(InvalidCommandTool::NoTime(self.name.clone()));
         }
         Ok(())
     }
 }
 
-fn no_parameters() -> Map<String, Value> {
+/// Returns the JSON Schema of a tool without arguments. It is the default of a declaration.
+pub fn no_parameters() -> Map<String, Value> {
     let pairs =
         [("type", json!("object")), ("properties", json!({})), ("additionalProperties", json!(false))];
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
@@ -128,8 +164,16 @@ pub(crate) fn tool(
     environment: Vec<String>,
 ) -> Result<Arc<dyn Tool>, InvalidCommandTool> {
     declared.check()?;
-    let CommandTool { name, description, command: line, parameters, effect, dangerous, timeout_seconds } =
-        declared.clone();
+    let CommandTool {
+        name,
+        description,
+        command: line,
+        parameters,
+        effect,
+        dangerous,
+        timeout_seconds,
+        uses_state,
+    } = declared.clone();
     let own = timeout_seconds.and_then(Bound::limit).map_or(Duration::MAX, Duration::from_secs);
     let mut tool = FunctionTool::new(name, description, move |asked: Map<String, Value>, call| {
         let mut command = Command::new(line.first().map(String::as_str).unwrap_or_default());
@@ -139,12 +183,20 @@ pub(crate) fn tool(
             .env("HOLDOVER_IDEMPOTENCY_KEY", &call.idempotency_key)
             .env("HOLDOVER_SESSION", call.session.id.as_str());
         let limit = limit_of(call.timeout).min(own);
+        let asked = Value::Object(asked);
+        let read = if uses_state { stateful::input(asked, &call.state) } else { asked };
         async move {
-            let input = input::whole(Value::Object(asked).to_string().as_bytes()).map_err(|error| {
+            let input = input::whole(read.to_string().as_bytes()).map_err(|error| {
                 ToolError::NotRun(format!("its arguments could not be handed over: {error}"))
             })?;
             command.stdin(input);
-            outcome(&run(command, limit, &call.handle).await?, limit)
+            let finished = run(command, limit, &call.handle).await?;
+            match finished.exit() {
+                Exit::Code(0) if uses_state => stateful::output(&finished),
+                Exit::Code(_) | Exit::Signal(_) | Exit::TimeOver | Exit::Stopped(_) => {
+                    outcome(&finished, limit)
+                }
+            }
         }
     })
     .parameters(Value::Object(parameters))
@@ -262,7 +314,9 @@ mod tests {
         let spec = tools.command(&bold).unwrap().spec().clone();
         assert_eq!((spec.effect, spec.dangerous), (EffectClass::Idempotent, true));
         assert_eq!((spec.timeout_ms, spec.parameters), (Some(Bound::At(7000)), parameters));
+        assert!(!bold.uses_state, "a declaration that was stored before");
         let written = serde_json::to_string(&bold).unwrap();
+        assert!(!written.contains("uses_state"), "{written}");
         assert_eq!(serde_json::from_str::<CommandTool>(&written).unwrap(), bold);
     }
 

@@ -7,8 +7,9 @@ mod group;
 mod input;
 mod process;
 mod run;
+mod stateful;
 
 pub(crate) use declared::tool;
-pub use declared::{CommandTool, InvalidCommandTool};
+pub use declared::{CommandTool, InvalidCommandTool, check_declaration, no_parameters};
 pub(crate) use process::{Finished, in_group, told, watch};
 pub(crate) use run::{RunCommand, folder_in, run_command};

@@ -169,6 +169,11 @@ impl Finished {
         self.exit
     }
 
+    /// Returns the standard output, or the number of its bytes if it is too long to be kept whole.
+    pub(super) fn whole_stdout(&self) -> Result<Vec<u8>, usize> {
+        self.stdout.whole()
+    }
+
     /// Returns the standard output and the standard error.
     pub(crate) fn texts(&self) -> [String; 2] {
         [self.stdout.text(), self.stderr.text()]

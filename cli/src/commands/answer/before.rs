@@ -57,7 +57,9 @@ pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -
     Ok(match (result, word) {
         (Some(result), Word::Answer(answer)) => {
             let status = if answer.is_error { ResultStatus::Error } else { ResultStatus::Done };
-            let is_same = result.content == answer.content && result.images == answer.images;
+            let is_same = result.content == answer.content
+                && result.images == answer.images
+                && result.changes == answer.changes;
             if result.status == status && is_same {
                 Before::Same
             } else {

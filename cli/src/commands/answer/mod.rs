@@ -46,7 +46,7 @@ pub(crate) async fn answer(common: &Common, args: &Answer) -> Result<Exit, Failu
     let (call, text) = args.call_and_text();
     let (content, images) = (text_of(text)?, images_of(&args.images)?);
     let said = if args.error { ClientAnswer::failed(content) } else { ClientAnswer::done(content) };
-    let word = Word::Answer(said.showing(images));
+    let word = Word::Answer(said.showing(images).changing(args.changes.clone()));
     let which: Vec<String> = [args.which.as_str()].into_iter().chain(call).map(str::to_owned).collect();
     give(common, &which, &word, args.detach, &args.drive).await
 }

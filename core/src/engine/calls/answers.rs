@@ -52,15 +52,13 @@ impl CallsHandler<'_> {
                     .reopen(call, Why::with("the answer cannot be read", &error.to_string()));
             }
         };
-        let failed = answer.is_error || says_error(&answer.content);
-        let most = self
-            .cx
-            .run
-            .agent
-            .as_ref()
-            .map_or(usize::MAX, |agent| agent.limits.answer_bytes_max(answer.is_error));
-        let status = if failed { ResultStatus::Error } else { ResultStatus::Done };
-        self.keep_within(call, status, answer.content, most);
+        if answer.is_error || says_error(&answer.content) {
+            let agent = self.cx.run.agent.as_ref();
+            let most = agent.map_or(usize::MAX, |agent| agent.limits.answer_bytes_max(answer.is_error));
+            self.keep_within(call, ResultStatus::Error, answer.content, most);
+        } else {
+            self.keep_output(call, answer.content, answer.changes);
+        }
         self.cx.mind.show(&call.id, answer.images);
         let ok = self.cx.mind.is_done(&call.id);
         self.cx.feed(Input::Call {

@@ -99,7 +99,10 @@ impl CallState {
             (S::Approved | S::Preparing, I::Sent) => to(S::Executing),
             (S::Executing, I::Sent) => CallMove::AlreadyThere,
 
-            (S::Gating | S::Preparing | S::Executing | S::CleaningUp, I::Changes { .. }) => to(self.clone()),
+            (
+                S::Gating | S::BlockedOnClient { .. } | S::Preparing | S::Executing | S::CleaningUp,
+                I::Changes { .. },
+            ) => to(self.clone()),
             (S::Preparing | S::Executing | S::CleaningUp, I::Returned { ok, .. }) => to(ended(*ok)),
             // The changes that the call was to make when its timer rings cannot be applied any more.
             (S::Waiting { again: false, .. }, I::Returned { ok: false, .. }) => to(S::Error),
