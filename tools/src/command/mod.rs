@@ -1,13 +1,15 @@
-//! Programs as tools, bounded in time and output. The model writes the command line of `run_command`; the author of the
+//! Programs as tools and hooks, bounded in time and output. The model writes the command line of `run_command`; the author of the
 //! agent writes the command line of a declared program.
 
 mod capture;
+mod carrier;
 mod declared;
 mod group;
 mod input;
 mod process;
 mod run;
 
+pub use carrier::{CommandCarrier, NoProgram};
 pub(crate) use declared::tool;
 pub use declared::{CommandTool, InvalidCommandTool};
 pub(crate) use process::{Finished, in_group, told, watch};
