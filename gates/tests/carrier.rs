@@ -18,7 +18,9 @@ async fn server(status: u16, location: Option<&'static str>) -> String {
     let answers = move |given: HeaderMap, body: String| {
         let token = given.get("authorization").map_or("none", |value| value.to_str().unwrap());
         let mut headers = HeaderMap::new();
-        headers.extend(location.map(|place| ("location".parse().unwrap(), place.parse().unwrap())));
+        if let Some(place) = location {
+            headers.insert("location", place.parse().unwrap());
+        }
         std::future::ready((status, headers, format!("{body}, {token}")))
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -15,59 +15,25 @@ use holdover::gates::HttpCarrier;
 use holdover::hooks::{Carrier, Hook, HookError, HookPoint, HookSettings, OnFailure, OutsideHook};
 use holdover::model::{Script, ScriptedModel};
 use holdover::prelude::*;
-use holdover::runtime::RunOutcome;
+use holdover::session::RunOutcome;
 use holdover::tools::{CommandCarrier, Root};
 use serde_json::{Value, json};
 
 /// The model calls a tool or a sub-agent, and then says what it sees.
-const SCRIPT: &str = r#"
-[[turns]]
-when = { system_contains = "changed by a hook" }
-say = "The system prompt is changed."
-
-[[turns]]
-when = { user_contains = "say it again" }
-say = "I am corrected."
-
-[[turns]]
-when = { user_contains = "delegate", nth = 1 }
-calls = [{ tool = "clerk", arguments = { tasks = ["look"] } }]
-
-[[turns]]
-when = { user_contains = "look" }
-say = "The child looks."
-
-[[turns]]
-when = { user_contains = "see" }
-say = "The child sees."
-
-[[turns]]
-when = { nth = 1 }
-calls = [{ tool = "pay", arguments = { cents = 700 } }]
-
-[[turns]]
-when = { result_contains = "700" }
-say = "Paid 700."
-
-[[turns]]
-when = { result_contains = "500" }
-say = "Paid 500."
-
-[[turns]]
-when = { result_contains = "***" }
-say = "It is hidden."
-
-[[turns]]
-when = { result_contains = "not today" }
-say = "It is refused."
-
-[[turns]]
-when = { result_contains = "withheld" }
-say = "It is withheld."
-
-[[turns]]
-when = { result_contains = "sees" }
-say = "The child saw."
+const SCRIPT: &str = r#"turns = [
+    { when = { system_contains = "changed by a hook" }, say = "The system prompt is changed." },
+    { when = { user_contains = "say it again" }, say = "I am corrected." },
+    { when = { user_contains = "delegate", nth = 1 }, calls = [{ tool = "clerk", arguments = { tasks = ["look"] } }] },
+    { when = { user_contains = "look" }, say = "The child looks." },
+    { when = { user_contains = "see" }, say = "The child sees." },
+    { when = { nth = 1 }, calls = [{ tool = "pay", arguments = { cents = 700 } }] },
+    { when = { result_contains = "700" }, say = "Paid 700." },
+    { when = { result_contains = "500" }, say = "Paid 500." },
+    { when = { result_contains = "***" }, say = "It is hidden." },
+    { when = { result_contains = "not today" }, say = "It is refused." },
+    { when = { result_contains = "withheld" }, say = "It is withheld." },
+    { when = { result_contains = "sees" }, say = "The child saw." },
+]
 "#;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -345,7 +311,7 @@ async fn c36_a_silent_program_is_a_failure_after_its_time_limit() {
     assert!(!alive.status.success(), "the program is gone");
 }
 
-/// The table of examples on the page about hooks. Every answer is valid at its point, and every field of a request is
+/// The examples on the page about hooks. Every answer is valid at its point, and every field of a request is
 /// one that is sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_examples_of_the_page_are_valid() {
