@@ -7,6 +7,7 @@ mod exit;
 mod follow;
 mod front;
 mod gate;
+mod hooks;
 mod input;
 mod left_out;
 #[cfg(feature = "mcp")]

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::gate::{self, GateRef};
+use crate::hooks::{self, HookRef, SummariserRef};
 #[cfg(not(feature = "mcp"))]
 use crate::left_out::mcp;
 #[cfg(feature = "mcp")]
@@ -133,6 +134,12 @@ pub(crate) struct Recipe {
     /// A server that is asked in addition to the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gate: Option<GateRef>,
+    /// The hooks of the agent. They do not apply to its sub-agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hooks: Vec<HookRef>,
+    /// The program, server or other model that shortens old results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) summariser: Option<SummariserRef>,
     /// The names of additional environment variables that commands get.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pass_environment: Vec<String>,
@@ -192,6 +199,7 @@ impl Blueprint {
     fn with_one_model(&mut self) {
         self.recipe.models.clear();
         self.spec.mode_prices.clear();
+        self.recipe.summariser.take_if(|summariser| summariser.model.is_some());
         self.recipe.sub_agents.iter_mut().for_each(SubAgentRecipe::without_models);
     }
 
@@ -249,6 +257,7 @@ impl Blueprint {
         let own = sub_agents::at(&self.recipe.sub_agents, &self.path).map_or(&[][..], |own| &own.tools);
         top.recipe.commands.retain(|command| own.contains(&command.name));
         top.recipe.mcp.retain(|server| self.mcp_tools.iter().any(|tool| server.has(tool.name.as_str())));
+        (top.recipe.hooks, top.recipe.summariser) = (Vec::new(), None);
         top.path.clear();
         Ok(top)
     }
@@ -257,7 +266,7 @@ impl Blueprint {
         let Recipe { version, model, models, skills, fallback, root, commands, pass_environment, .. } =
             &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
-        let tools = ToolSet::new(root).pass_environment(pass_environment);
+        let tools = ToolSet::new(root.clone()).pass_environment(pass_environment);
         let source = match &self.source {
             Some(stored) => stored.clone(),
             None => serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?,
@@ -328,6 +337,7 @@ impl Blueprint {
                 agent = agent.shared_tool(tool);
             }
         }
+        agent = hooks::add(agent, &self.recipe, &root)?;
         for sub_agent in &self.recipe.sub_agents {
             let wrong = |why: String| format!("sub_agent {}: {why}", sub_agent.name);
             agent = agent.sub_agent(sub_agent.build(&queue).map_err(wrong)?);

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::gate::{ApprovalTerms, GATE_TIMEOUT, GateError, GateQuestion, PolicyGate, Verdict};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response, StatusCode, Url};
-use rustls::crypto::CryptoProvider;
+use reqwest::StatusCode;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+
+use crate::client::{Server, Unasked};
 
 /// The version of the question's format. Within one version, fields are only ever added.
 pub const ASKED_FORMAT: u32 = 1;
@@ -50,9 +49,7 @@ pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// answer is too long or cannot be read. A request is never retried.
 #[derive(Debug, Clone)]
 pub struct HttpGate {
-    client: Client,
-    url: Url,
-    headers: HeaderMap,
+    server: Server,
     within: Duration,
 }
 
@@ -74,31 +71,17 @@ pub enum HttpGateError {
 impl HttpGate {
     /// Creates a gate at this `http://` or `https://` address. Does not connect yet.
     pub fn new(url: &str) -> Result<Self, HttpGateError> {
-        let url: Url = url.parse().map_err(|error| HttpGateError::Url(format!("{error}")))?;
-        if !["http", "https"].contains(&url.scheme()) {
-            return Err(HttpGateError::Url(format!("{}: write http:// or https://", url.scheme())));
-        }
-        choose_cryptography();
-        let client = Client::builder()
-            .connect_timeout(GATE_TIMEOUT)
-            // Only the server that is asked decides, not one to which it redirects.
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .build()
-            .map_err(HttpGateError::Client)?;
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        Ok(Self { client, url, headers, within: GATE_TIMEOUT })
+        let server = Server::at(url).map_err(|unasked| match unasked {
+            Unasked::Url(why) => HttpGateError::Url(why),
+            Unasked::Client(error) => HttpGateError::Client(error),
+        })?;
+        Ok(Self { server, within: GATE_TIMEOUT })
     }
 
     /// Sends this token: `Authorization: Bearer …`. Neither debug output nor an error contains the token.
-    pub fn bearer(mut self, token: &str) -> Result<Self, HttpGateError> {
-        let value = HeaderValue::from_str(&format!("Bearer {token}"));
-        let mut value = value.map_err(|_| HttpGateError::Bearer)?;
-        value.set_sensitive(true);
-        self.headers.insert(AUTHORIZATION, value);
-        Ok(self)
+    pub fn bearer(self, token: &str) -> Result<Self, HttpGateError> {
+        let server = self.server.bearer(token).ok_or(HttpGateError::Bearer)?;
+        Ok(Self { server, ..self })
     }
 
     /// Sets the time within which the whole answer must arrive. The default and the maximum are
@@ -108,12 +91,7 @@ impl HttpGate {
     }
 
     async fn ask(&self, body: String) -> Result<Verdict, String> {
-        let request = self.client.post(self.url.clone()).headers(self.headers.clone());
-        let response = request.timeout(self.within).body(body).send().await.map_err(|error| why(&error))?;
-        if response.status() != StatusCode::OK {
-            return Err(format!("it answered with status {}", response.status().as_u16()));
-        }
-        let answer = whole(response).await?;
+        let answer = self.server.ask(body, self.within, &[StatusCode::OK], ANSWER_BYTES_MAX).await?;
         // An array would otherwise be accepted as well, with its elements as the fields.
         if answer.trim_ascii_start().first() != Some(&b'{') {
             return Err("its answer is no object".to_owned());
@@ -207,36 +185,5 @@ impl From<Answer> for Verdict {
                 Self::NeedsApproval { prompt: answer.prompt.or(answer.reason), terms: answer.terms }
             }
         }
-    }
-}
-
-/// Reads a whole body. Fails if the body is longer than [`ANSWER_BYTES_MAX`].
-async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| why(&error))? {
-        body.extend_from_slice(&piece);
-        if body.len() > ANSWER_BYTES_MAX {
-            return Err(format!("its answer is longer than {ANSWER_BYTES_MAX} bytes"));
-        }
-    }
-    Ok(body)
-}
-
-/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client has no default.
-fn choose_cryptography() {
-    if CryptoProvider::get_default().is_none() {
-        // Another thread may choose at the same time; either choice works.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-}
-
-/// Describes an error without the address, which may contain a password.
-fn why(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        "it was silent".to_owned()
-    } else if error.is_connect() {
-        "it cannot be reached".to_owned()
-    } else {
-        "its answer ended early".to_owned()
     }
 }

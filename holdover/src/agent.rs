@@ -31,7 +31,7 @@ pub use holdover_core::agent::{
 };
 pub use holdover_core::background::BACKGROUND_MAX;
 pub use holdover_core::children::Tasks;
-pub use holdover_core::compaction::ResultSummariser;
+pub use holdover_core::compaction::{OutsideSummariser, ResultSummariser, SUMMARISE_RESULT};
 pub use holdover_core::message::{MessagePolicy, WhileAsking};
 pub use holdover_core::mode::{Briefing, Mode, UnknownMode};
 pub use holdover_core::output::{OutputPlace, OutputSpec};

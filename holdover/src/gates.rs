@@ -29,4 +29,6 @@ pub use holdover_core::gate::{
     Verdict,
 };
 #[cfg(feature = "gates")]
-pub use holdover_gates::{ANSWER_BYTES_MAX, ASKED_FORMAT, HttpGate, HttpGateError};
+pub use holdover_gates::{
+    ANSWER_BYTES_MAX, ASKED_FORMAT, HttpCarrier, HttpCarrierError, HttpGate, HttpGateError,
+};

@@ -25,8 +25,14 @@
 //! [`OnFailure`] says what happens if the hook itself fails. The types whose names end in a verb, such as
 //! [`TurnBegins`] and [`ToolEnded`], are inputs of a hook; [`BeforeModel`], [`BeforeTool`], [`BeforeSubAgent`],
 //! [`AfterTool`] and [`AfterStep`] are its answers.
+//!
+//! An [`OutsideHook`] is a program or a server that is asked in JSON. Its [`Carrier`] carries the requests:
+//! `tools::CommandCarrier` to a program (feature `tools`), `gates::HttpCarrier` to a server (feature `gates`), or one of
+//! yours.
 
 pub use holdover_core::hook::{
-    AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint,
-    ModelAsked, Moved, OnFailure, StepEnded, StopIf, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds,
+    AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, Carrier, HOOK_NAME_BYTES_MAX,
+    HOOK_TIMEOUT, Hook, HookError, HookPoint, HookSettings, InvalidHook, ModelAsked, Moved,
+    OUTSIDE_ANSWER_BYTES_MAX, OUTSIDE_VERSION, OnFailure, OutsideHook, StepEnded, StopIf, SubAgentAsked,
+    ToolEnded, TurnBegins, TurnEnds,
 };

@@ -41,7 +41,7 @@ pub use holdover_core::tool::{
 pub use holdover_runtime_local::ClientTool;
 #[cfg(feature = "tools")]
 pub use holdover_tools::{
-    BUILT_IN, CommandTool, Exit, FunctionTool, InvalidCommandTool, Job, LocalSandboxes, Ran, Root, RootError,
-    SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider, Sandboxes, SkillError, Skills,
-    ToolSet, Walls, WallsPolicy, built_in, check_declaration, no_parameters,
+    BUILT_IN, CommandCarrier, CommandTool, Exit, FunctionTool, InvalidCommandTool, Job, LocalSandboxes,
+    NoProgram, Ran, Root, RootError, SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider,
+    Sandboxes, SkillError, Skills, ToolSet, Walls, WallsPolicy, built_in, check_declaration, no_parameters,
 };

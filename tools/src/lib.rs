@@ -18,7 +18,8 @@
 //! [`Skills`] are folders of instructions. The prompt holds their index, and `read_skill` reads them.
 //!
 //! [`FunctionTool`] makes a tool from an async function and a type for its arguments. [`CommandTool`] makes a tool from
-//! a program; it is data, so an agent file can declare it.
+//! a program; it is data, so an agent file can declare it. [`CommandCarrier`] makes a hook or a summariser of results from
+//! a program.
 //!
 //! [`Sandboxes`] give the file tools and `run_command` a folder for each session instead of the root. The first call
 //! that needs the folder creates it, and the end of the turn frees it. Commands in a sandbox run under bubblewrap if it
@@ -38,7 +39,9 @@ mod sleep;
 #[cfg(test)]
 mod testing;
 
-pub use command::{CommandTool, InvalidCommandTool, check_declaration, no_parameters};
+pub use command::{
+    CommandCarrier, CommandTool, InvalidCommandTool, NoProgram, check_declaration, no_parameters,
+};
 pub use files::{Root, RootError};
 pub use function::FunctionTool;
 pub use sandbox::{

@@ -2,6 +2,7 @@
 
 mod declared;
 mod entries;
+mod hooks;
 mod reading;
 mod sub_agents;
 #[cfg(test)]
@@ -13,8 +14,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use holdover_core::agent::{
-    AgentSpec, AtMax, BreakerRules, Compaction, Durability, LoopDetection, OnDenial, Prices, Retries,
-    StopCondition, StopSignals,
+    AgentSpec, AtMax, BreakerRules, Durability, LoopDetection, OnDenial, Prices, Retries, StopCondition,
+    StopSignals,
 };
 use holdover_core::custom::StateRules;
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
@@ -31,11 +32,13 @@ use toml::Spanned;
 
 use declared::{Declared, ToolEntry};
 use entries::{LimitsEntry, ModelEntry, PricedEntry};
+use hooks::CompactionEntry;
 use sub_agents::{Above, SubAgentEntry};
 use wrong::Wrong;
 
 use crate::exit::Failure;
 use crate::gate::GateRef;
+use crate::hooks::HookRef;
 use crate::input::small_file;
 use crate::print::one_line;
 use crate::source::{Blueprint, FallbackRef, Recipe};
@@ -63,11 +66,12 @@ struct AgentFile {
     permissions: PermissionMode,
     always_allow: Vec<Spanned<String>>,
     gate: Option<Spanned<GateRef>>,
+    hook: Vec<Spanned<HookRef>>,
     human_only: Vec<Spanned<ToolName>>,
     on_denial: OnDenial,
     limits: LimitsEntry,
     loops: LoopDetection,
-    compaction: Compaction,
+    compaction: CompactionEntry,
     on_message: Option<MessagePolicy>,
     on_message_while_asking: WhileAsking,
     retries: Retries,
@@ -152,6 +156,21 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     }
     let sandbox = tools::sandbox(file.sandbox, &tools, folder).map_err(|(span, why)| at(span, why))?;
     let skills = skills(&file.skills, folder).map_err(|(span, why)| at(span, why))?;
+    let has_tool = |pattern: &str| {
+        let rule = ApprovalRule::new(pattern, RuleAction::Allow);
+        let reads = (!skills.is_empty()).then_some(READ_SKILL);
+        names.iter().copied().chain(reads).any(|name| rule.is_about(name)) || is_theirs(pattern)
+    };
+    let hooks = hooks::read(file.hook, folder, has_tool).map_err(|(span, why)| at(span, why))?;
+    let CompactionEntry { rules: compaction, summariser } = file.compaction;
+    let mut summariser = hooks::summariser(summariser, folder).map_err(|(span, why)| at(span, why))?;
+    let compaction = match &summariser {
+        Some(_) => compaction.summarise_results(true),
+        None => compaction,
+    };
+    if instead.names_model() {
+        summariser.take_if(|summariser| summariser.model.is_some());
+    }
     let output_schema = output_schema(file.output_schema, file.output_schema_file, folder)
         .map_err(|(span, why)| at(span, why))?;
     let instructions = instructions(file.instructions, file.instructions_file.as_ref(), folder)
@@ -176,7 +195,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         mode_prices,
         limits: file.limits.0,
         loops: file.loops,
-        compaction: file.compaction,
+        compaction,
         retries: file.retries,
         breaker: file.breaker,
         on_message: file.on_message,
@@ -216,6 +235,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             permissions: file.permissions,
             always_allow: file.always_allow.into_iter().map(Spanned::into_inner).collect(),
             gate: file.gate.map(Spanned::into_inner),
+            hooks,
+            summariser,
             pass_environment: file.pass_environment,
             sandbox,
             sub_agents,

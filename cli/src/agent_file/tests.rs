@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdover_core::agent::{BreakerRules, Limits, OnTrip};
+use holdover_core::agent::{BreakerRules, Compaction, Limits, OnTrip};
 use holdover_core::gate::RuleAction;
 use holdover_core::model::ModelErrorKind;
 use holdover_core::remote::Remote;

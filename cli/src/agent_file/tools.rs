@@ -74,6 +74,19 @@ pub(super) fn servers(tables: Vec<Spanned<McpServer>>, folder: &Path) -> Result<
     Ok(servers)
 }
 
+/// Checks that `program` exists. Makes it absolute if it is a path, and otherwise looks it up in `PATH`.
+pub(super) fn existing_program(program: &mut String, folder: &Path) -> Result<(), String> {
+    beside(program, folder)?;
+    if program.contains('/') {
+        return Ok(());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|place| place.join(&program).is_file()) {
+        return Ok(());
+    }
+    Err(format!("{program}: is in no folder of PATH"))
+}
+
 /// Makes `program` absolute if it is a path.
 pub(super) fn beside(program: &mut String, folder: &Path) -> Result<(), String> {
     if program.contains('/') {

@@ -99,8 +99,9 @@ impl Remote {
     }
 }
 
-/// Returns true if the host, with or without a port, means this machine regardless of name resolution.
-fn is_this_machine(host: &str) -> bool {
+/// Returns true if the host, with or without a port, means this machine regardless of name resolution. Only to such a
+/// host may a token be sent without encryption.
+pub fn is_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(address) => address.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use holdover_core::agent::{
     AgentSpec, AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition, StopSignals,
 };
-use holdover_core::compaction::ResultSummariser;
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
@@ -22,7 +21,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::sub_agent::SubAgent;
-use super::{Agent, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
+use super::{Agent, ClientTool, Definition, EquippedTool, Summariser, ToldToModel, bounds, custom, output};
 use crate::error::AgentError;
 use crate::hooks::Hooks;
 
@@ -39,7 +38,7 @@ pub struct AgentBuilder {
     hooks: Vec<Arc<dyn Hook>>,
     pub(super) models: BTreeMap<Mode, Arc<dyn Model>>,
     pub(super) skills: Vec<SkillEntry>,
-    summariser: Option<Arc<dyn ResultSummariser>>,
+    pub(super) summariser: Option<Summariser>,
     pub(super) provisioners: Vec<Arc<dyn Provisioner>>,
     pub(super) sub_agents: Vec<SubAgent>,
     pub(super) source: Option<Value>,
@@ -225,20 +224,6 @@ impl AgentBuilder {
     /// ask a person for more steps.
     pub fn at_max(mut self, at_max: AtMax) -> Self {
         self.spec.at_max = at_max;
-        self
-    }
-
-    /// Sets the summariser that shortens old results before they are cleared, and turns
-    /// [`Compaction::summarise_results`] on. If that setting is on and no summariser is set, the agent's model
-    /// shortens them.
-    pub fn result_summariser(self, summariser: impl ResultSummariser) -> Self {
-        self.shared_result_summariser(Arc::new(summariser))
-    }
-
-    /// Does the same as [`result_summariser`](Self::result_summariser), with a summariser that may be shared with
-    /// other agents.
-    pub fn shared_result_summariser(mut self, summariser: Arc<dyn ResultSummariser>) -> Self {
-        self.summariser = Some(summariser);
         self
     }
 

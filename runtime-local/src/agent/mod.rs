@@ -8,6 +8,7 @@ mod custom;
 mod models;
 mod output;
 mod sub_agent;
+mod summariser;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +16,9 @@ use std::sync::Arc;
 pub use builder::AgentBuilder;
 pub use client_tool::ClientTool;
 pub use sub_agent::{SUB_AGENT_DEPTH_MAX, SubAgent};
+pub(crate) use summariser::Summariser;
 
 use holdover_core::agent::AgentSpec;
-use holdover_core::compaction::ResultSummariser;
 use holdover_core::gate::PolicyGate;
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mode::Mode;
@@ -43,7 +44,7 @@ pub struct Agent {
     sub_agents: BTreeMap<ToolName, Arc<Agent>>,
     gate: Arc<dyn PolicyGate>,
     hooks: Hooks,
-    summariser: Option<Arc<dyn ResultSummariser>>,
+    summariser: Option<Summariser>,
     provisioners: Vec<Arc<dyn Provisioner>>,
     label: QueueLabel,
     queue: QueueLabel,
@@ -160,7 +161,7 @@ impl Agent {
     }
 
     /// Returns the summariser of old results. `None` means that the agent's model shortens them.
-    pub(crate) fn summariser(&self) -> Option<&Arc<dyn ResultSummariser>> {
+    pub(crate) fn summariser(&self) -> Option<&Summariser> {
         self.summariser.as_ref()
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use holdover_core::compaction;
+use holdover_core::compaction::{self, ResultSummariser};
 use holdover_core::engine::{ActionId, Reply, Shortened, ShortenedInVain, Shown};
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
@@ -18,8 +18,8 @@ use super::done::Done;
 use super::model::apart;
 use super::summary::{answer, text_of};
 use super::transcript::Unread;
-use crate::agent::Agent;
-use crate::guard::guarded;
+use crate::agent::{Agent, Summariser};
+use crate::guard::{Panicked, guarded};
 
 /// The time limit for the summary of one result.
 const BOUND: Duration = Duration::from_millis(compaction::IN_SHORT_MS_MAX);
@@ -39,12 +39,16 @@ impl Driver {
             return;
         };
         let (cx, key) = (self.cx.clone(), self.fence.key.clone());
-        let model = Arc::clone(agent.model(model));
+        let (model, summariser) = match agent.summariser().cloned() {
+            Some(Summariser::Own(own)) => (Arc::clone(agent.model(model)), Some(own)),
+            Some(Summariser::Model(model)) => (model, None),
+            None => (Arc::clone(agent.model(model)), None),
+        };
         let (transcript, reading) = (self.transcript.clone(), self.reading());
         self.send(async move {
             // A summary is given up soon, which says nothing about the model. So the call must not be the probe of
             // a breaker.
-            if agent.summariser().is_none() && !cx.breakers.lets_through(&cx.host, &agent, &*model).await {
+            if summariser.is_none() && !cx.breakers.lets_through(&cx.host, &agent, &*model).await {
                 return reply(Vec::new(), Vec::new());
             }
             let messages = match transcript.of(&shown, &reading).await {
@@ -54,10 +58,17 @@ impl Driver {
             };
             let asking = compaction::to_summarise(&messages, &places).into_iter().map(|(of, result)| {
                 let (agent, key, model) = (Arc::clone(&agent), key.clone(), Arc::clone(&model));
+                let summariser = summariser.clone();
                 async move {
                     let (tool, came) = (result.tool.clone(), Came::new(false));
                     let shown = compaction::tokens_of(&Message::Tool(result.clone()));
-                    let made = timeout(BOUND, in_short(agent, key, step, model, result, came.clone())).await;
+                    let made = async {
+                        match summariser {
+                            Some(own) => by_own(own, key, result).await,
+                            None => by_model(agent, key, step, model, result, came.clone()).await,
+                        }
+                    };
+                    let made = timeout(BOUND, made).await;
                     let made = made.unwrap_or_else(|_| Err(InVain::too_slow(&came)));
                     made.map(|(text, stop, usage)| Shortened { of, text, stop, usage }).map_err(|in_vain| {
                         let InVain { why, used } = in_vain;
@@ -96,21 +107,29 @@ impl InVain {
     }
 }
 
-async fn in_short(
+/// The text of a summary, the reason why its author stopped, and the tokens that it used.
+type Made = (String, StopReason, TokenUsage);
+
+async fn by_own(
+    summariser: Arc<dyn ResultSummariser>,
+    key: SessionKey,
+    result: ToolResult,
+) -> Result<Made, InVain> {
+    let asked = guarded(async move { summariser.summarise(&key, &result).await });
+    let panicked = |panicked: Panicked| InVain::unasked(format!("it panicked: {}", panicked.0));
+    let text = asked.await.map_err(panicked)?.map_err(InVain::unasked)?;
+    Ok((text, StopReason::EndTurn, TokenUsage::default()))
+}
+
+async fn by_model(
     agent: Arc<Agent>,
     key: SessionKey,
     step: StepNumber,
     model: Arc<dyn Model>,
     result: ToolResult,
     came: Came,
-) -> Result<(String, StopReason, TokenUsage), InVain> {
+) -> Result<Made, InVain> {
     let tool = result.tool.clone();
-    let panicked = |panicked: crate::guard::Panicked| InVain::unasked(format!("it panicked: {}", panicked.0));
-    if let Some(summariser) = agent.summariser().cloned() {
-        let asked = guarded(async move { summariser.summarise(&key, &result).await });
-        let text = asked.await.map_err(panicked)?.map_err(InVain::unasked)?;
-        return Ok((text, StopReason::EndTurn, TokenUsage::default()));
-    }
     let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
     let request = compaction::request_for(&asked.session, &result, &agent.spec().compaction, step.0);
     // Content that a hook keeps from the model must not reach it here either.

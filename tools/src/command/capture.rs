@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The number of bytes kept from the beginning of a stream, and the number kept from its end.
-const HALF_BYTES: usize = 32 * 1024;
-/// The maximum number of bytes of a stream that is kept whole.
-pub(super) const WHOLE_BYTES_MAX: usize = 2 * HALF_BYTES;
+/// The number of bytes that are usually kept of a stream: one half from its beginning, the other from its end.
+pub(super) const OUTPUT_BYTES: usize = 64 * 1024;
 const CHUNK_BYTES: usize = 8 * 1024;
 
 /// The beginning and the end of a stream. The middle of a long stream is left out.
-#[derive(Default)]
 pub(super) struct Capture {
+    /// The number of bytes kept from the beginning, and the number kept from the end.
+    half: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out: usize,
@@ -41,7 +40,24 @@ impl Lines {
     }
 }
 
+impl Default for Capture {
+    fn default() -> Self {
+        Self::keeping(OUTPUT_BYTES)
+    }
+}
+
 impl Capture {
+    /// Returns an empty capture that keeps this many bytes.
+    pub(super) fn keeping(bytes: usize) -> Self {
+        Self {
+            half: bytes / 2,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            left_out: 0,
+            lines: Lines::default(),
+        }
+    }
+
     /// Reads until the stream ends or fails. The future can be dropped at any point: the bytes read so far are kept.
     ///
     /// Calls `show` with each piece of the stream that ends with a whole line.
@@ -56,10 +72,10 @@ impl Capture {
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        let (head, rest) = bytes.split_at(bytes.len().min(HALF_BYTES - self.head.len()));
+        let (head, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));
         self.head.extend_from_slice(head);
         self.tail.extend(rest);
-        let over = self.tail.len().saturating_sub(HALF_BYTES);
+        let over = self.tail.len().saturating_sub(self.half);
         self.tail.drain(..over);
         self.left_out += over;
     }
@@ -75,11 +91,11 @@ impl Capture {
 
     /// Returns the output as text. If bytes are left out, a note between the two parts says how many.
     pub(super) fn text(&self) -> String {
+        if let Ok(whole) = self.whole() {
+            return String::from_utf8_lossy(&whole).into_owned();
+        }
         let (first, second) = self.tail.as_slices();
         let tail = [first, second].concat();
-        if self.left_out == 0 {
-            return String::from_utf8_lossy(&[self.head.as_slice(), &tail].concat()).into_owned();
-        }
         format!(
             "{}\n[{} bytes left out]\n{}",
             String::from_utf8_lossy(&self.head),
@@ -92,6 +108,8 @@ impl Capture {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HALF_BYTES: usize = OUTPUT_BYTES / 2;
 
     #[tokio::test]
     async fn beginning_and_end_are_kept() {

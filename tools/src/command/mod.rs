@@ -1,7 +1,8 @@
-//! Programs as tools, bounded in time and output. The model writes the command line of `run_command`; the author of the
+//! Programs as tools and hooks, bounded in time and output. The model writes the command line of `run_command`; the author of the
 //! agent writes the command line of a declared program.
 
 mod capture;
+mod carrier;
 mod declared;
 mod group;
 mod input;
@@ -9,6 +10,7 @@ mod process;
 mod run;
 mod stateful;
 
+pub use carrier::{CommandCarrier, NoProgram};
 pub(crate) use declared::tool;
 pub use declared::{CommandTool, InvalidCommandTool, check_declaration, no_parameters};
 pub(crate) use process::{Finished, in_group, told, watch};

@@ -12,7 +12,7 @@ use tokio::io::AsyncRead;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-use super::capture::Capture;
+use super::capture::{Capture, OUTPUT_BYTES};
 use super::group::Group;
 use crate::files::Root;
 use crate::sandbox::Exit;
@@ -54,6 +54,18 @@ pub(crate) fn in_group(command: &mut Command) {
         .kill_on_drop(true);
 }
 
+/// The amount of output that is kept of a process.
+pub(super) struct Kept {
+    /// The number of bytes of standard output. More of it is left out in the middle.
+    pub(super) stdout: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { stdout: OUTPUT_BYTES }
+    }
+}
+
 /// The end of a process, and its output.
 pub(crate) struct Finished {
     exit: Exit,
@@ -64,7 +76,13 @@ pub(crate) struct Finished {
 /// Runs `command` for at most `limit`. Its output is reported as progress of the call. The process group is killed when
 /// the command ends, when its time is over, or when this future is dropped. If the call should stop, the group is asked to
 /// end, and killed after half of the grace. Behind the walls of a sandbox, the command is killed at once.
-pub(super) async fn run(
+pub(super) async fn run(command: Command, limit: Duration, call: &CallHandle) -> Result<Finished, ToolError> {
+    run_keeping(Kept::default(), command, limit, call).await
+}
+
+/// Does the same as [`run`], and keeps this much of the output.
+pub(super) async fn run_keeping(
+    kept: Kept,
     mut command: Command,
     limit: Duration,
     call: &CallHandle,
@@ -73,18 +91,23 @@ pub(super) async fn run(
         let program = command.as_std().get_program().to_string_lossy().into_owned();
         ToolError::Failed(format!("{program}: could not be started: {error}"))
     })?;
-    watch(child, limit, call).await
+    watch_keeping(kept, child, limit, call).await
 }
 
 /// Does the same as [`run`] for a process that was just started and leads its group.
-pub(crate) async fn watch(
+pub(crate) async fn watch(child: Child, limit: Duration, call: &CallHandle) -> Result<Finished, ToolError> {
+    watch_keeping(Kept::default(), child, limit, call).await
+}
+
+async fn watch_keeping(
+    kept: Kept,
     mut child: Child,
     limit: Duration,
     call: &CallHandle,
 ) -> Result<Finished, ToolError> {
     let mut group = child.id().map(Group::led_by);
     let streams = (child.stdout.take(), child.stderr.take());
-    let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
+    let (mut stdout, mut stderr) = (Capture::keeping(kept.stdout), Capture::default());
     let exit = {
         let mut talking = pin!(async {
             let read_stdout = fill(&mut stdout, streams.0, call);

@@ -5,7 +5,7 @@ use holdover_core::tool::{ToolError, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::capture::WHOLE_BYTES_MAX;
+use super::capture::OUTPUT_BYTES;
 use super::process::Finished;
 
 /// The object that a program prints.
@@ -26,7 +26,7 @@ pub(super) fn input(arguments: Value, state: &CustomState) -> Value {
 /// one object of the expected form.
 pub(super) fn output(finished: &Finished) -> Result<ToolOutput, ToolError> {
     let printed = finished.whole_stdout().map_err(|bytes| {
-        ToolError::failed(format!("{HEAD}it has {bytes} bytes, at most {WHOLE_BYTES_MAX} are allowed{KEPT}"))
+        ToolError::failed(format!("{HEAD}it has {bytes} bytes, at most {OUTPUT_BYTES} are allowed{KEPT}"))
     })?;
     read(&printed).map_err(|why| ToolError::failed(format!("{HEAD}{why}{KEPT}")))
 }

@@ -6,6 +6,7 @@
 mod clearing;
 mod cutting;
 mod extract;
+mod outside;
 mod pictures;
 mod seen;
 pub(crate) mod shortening;
@@ -30,6 +31,7 @@ pub use clearing::{
 pub(crate) use cutting::{PART_CHARS, dead_end, kept_long, not_summarised};
 pub use cutting::{REFUSALS_MAX, cut, shorter};
 pub use extract::{EXTRACT_MARKER, cut_for_handoff, request_for_handoff};
+pub use outside::{OutsideSummariser, SUMMARISE_RESULT};
 pub use seen::Seen;
 
 /// The beginning of a summary as the model sees it.

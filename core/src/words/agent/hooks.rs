@@ -71,7 +71,8 @@ impl HookPoint {
 
 /// The consequence of a hook's failure: an error, a panic, a time-out, or arguments that do not fit the
 /// schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// The turn continues as if the hook had not been called. The failure is logged.
     Open,

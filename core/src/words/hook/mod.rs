@@ -11,6 +11,7 @@
 //! does not call the hook for it again. This holds for arguments that the hook rewrote, a result that it changed,
 //! and a turn that it ended. A call that people approve is checked again, so its hooks are called again then.
 
+mod outside;
 mod told;
 mod verdicts;
 
@@ -18,6 +19,11 @@ use std::time::Duration;
 
 pub use crate::words::agent::{HookPoint, OnFailure};
 use async_trait::async_trait;
+pub(crate) use outside::{Answer, request};
+pub use outside::{
+    Carrier, HOOK_NAME_BYTES_MAX, HookSettings, InvalidHook, OUTSIDE_ANSWER_BYTES_MAX, OUTSIDE_VERSION,
+    OutsideHook,
+};
 pub use told::{ModelAsked, Moved, StepEnded, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds};
 pub use verdicts::{AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HookError, StopIf};
 
