@@ -42,6 +42,7 @@ pub use holdover_runtime_local::ClientTool;
 #[cfg(feature = "tools")]
 pub use holdover_tools::{
     BUILT_IN, CommandTool, Exit, FunctionTool, InvalidCommandTool, Job, LocalSandboxes, Ran, Root, RootError,
-    SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider, Sandboxes, SkillError, Skills,
-    ToolSet, Walls, WallsPolicy, built_in,
+    SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider, Sandboxes, SkillCache,
+    SkillCatalog, SkillError, SkillErrorKind, SkillPin, SkillPlace, SkillSource, Skills, ToolSet, Walls,
+    WallsPolicy, built_in,
 };

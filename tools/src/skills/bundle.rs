@@ -140,7 +140,11 @@ fn inside<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
 
 /// Returns bytes as lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(|n| char::from_digit(n.into(), 16)).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|n| char::from_digit(n.into(), 16))
+        .collect()
 }
 
 /// Returns the SHA-256 of `bytes` as hexadecimal digits.

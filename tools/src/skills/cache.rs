@@ -37,7 +37,8 @@ impl SkillCache {
     /// Returns the cache of the user: `holdover/skills` in `$XDG_CACHE_HOME`, or else in `$HOME/.cache`. Fails if the
     /// environment has neither variable.
     pub fn of_user() -> Result<Self, SkillError> {
-        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
         match caches {
             Some(folder) => Ok(Self::at(folder.join("holdover/skills"))),

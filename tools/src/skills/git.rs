@@ -38,9 +38,11 @@ struct Listed {
 /// and nothing from a remote. Fails if an entry is neither a file nor a folder, or if a bound is exceeded.
 pub(super) async fn read(repository: &Path, commit: &str, folder: &str) -> Result<Files, Wrong> {
     let tree = format!("{commit}^{{commit}}:{folder}");
-    let list = git(repository, ["ls-tree", "-r", "-z", "-l", "--full-tree", &tree], b"", LIST_BYTES_MAX).await?;
+    let list =
+        git(repository, ["ls-tree", "-r", "-z", "-l", "--full-tree", &tree], b"", LIST_BYTES_MAX).await?;
     let invalid = |why: String| (SkillErrorKind::Invalid, why);
-    let list = String::from_utf8(list).map_err(|_| invalid("a path in the commit is not UTF-8".to_owned()))?;
+    let list =
+        String::from_utf8(list).map_err(|_| invalid("a path in the commit is not UTF-8".to_owned()))?;
     let mut listed = Vec::new();
     let mut size = 0_u64;
     for line in list.split_terminator('\0') {
@@ -114,8 +116,7 @@ async fn git(
             }
             drop(stdin.take());
         };
-        let ((), output, error) =
-            tokio::join!(write, up_to(stdout, most), up_to(stderr, ERROR_BYTES_MAX));
+        let ((), output, error) = tokio::join!(write, up_to(stdout, most), up_to(stderr, ERROR_BYTES_MAX));
         let (output, error) = (output?, error?);
         if output.len() as u64 > most {
             child.start_kill()?;

@@ -142,7 +142,9 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, SkillError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| source.wrong(SkillErrorKind::Unreadable, format!("the worker thread ended: {error}")))
+    done.map_err(|error| {
+        source.wrong(SkillErrorKind::Unreadable, format!("the worker thread ended: {error}"))
+    })
 }
 
 #[cfg(feature = "skills-https")]
@@ -151,6 +153,7 @@ use super::https::download;
 /// Fails: this build has no HTTP client.
 #[cfg(not(feature = "skills-https"))]
 async fn download(_url: &str) -> Result<Vec<u8>, (SkillErrorKind, String)> {
-    let why = "it is not in the cache, and this build leaves out the feature skills-https, which downloads it";
+    let why =
+        "it is not in the cache, and this build leaves out the feature skills-https, which downloads it";
     Err((SkillErrorKind::Unreachable, why.to_owned()))
 }

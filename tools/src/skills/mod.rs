@@ -3,6 +3,7 @@
 mod bundle;
 mod cache;
 mod catalog;
+mod error;
 mod front_matter;
 mod git;
 #[cfg(feature = "skills-https")]
@@ -27,8 +28,10 @@ use holdover_core::skill::{SkillEntry, SkillSet};
 use holdover_core::tool::Tool;
 
 pub use cache::SkillCache;
-pub use catalog::SkillCatalog;
 use catalog::SOURCES_MAX;
+pub use catalog::SkillCatalog;
+use error::wrong;
+pub use error::{SkillError, SkillErrorKind};
 use front_matter::Document;
 use load::Loaded;
 pub use pin::SkillPin;
@@ -88,62 +91,6 @@ enum Home {
     Folder(PathBuf),
     /// In a pinned source: the skill's name there.
     Pinned(String),
-}
-
-/// The error for skills that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{}: {why}", named(name.as_deref()), path.display())]
-#[non_exhaustive]
-pub struct SkillError {
-    /// The name of the source, if it has one.
-    pub name: Option<String>,
-    /// The path of the folder or file, or the address of the source.
-    pub path: PathBuf,
-    /// The kind of the error.
-    pub kind: SkillErrorKind,
-    /// The reason, as one line.
-    pub why: String,
-}
-
-/// The kind of a [`SkillError`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SkillErrorKind {
-    /// The declaration or the content of a source is not valid, or exceeds a bound.
-    Invalid,
-    /// A file of this machine cannot be read or written.
-    Unreadable,
-    /// The server or the repository of a source does not give its content, and the cache does not have it. Another
-    /// attempt may succeed.
-    Unreachable,
-    /// The content of a source does not have the digest that was written down.
-    Changed,
-}
-
-impl SkillErrorKind {
-    /// Returns the code of this error in an [`ErrorInfo`].
-    fn code(self) -> &'static str {
-        match self {
-            // As before sources had names.
-            Self::Invalid | Self::Unreadable => "skills.unreadable",
-            Self::Unreachable => "skills.unreachable",
-            Self::Changed => "skills.changed",
-        }
-    }
-}
-
-impl From<SkillError> for ErrorInfo {
-    fn from(error: SkillError) -> Self {
-        Self::new(error.kind.code(), error.to_string())
-    }
-}
-
-fn named(name: Option<&str>) -> String {
-    name.map(|name| format!("source {name:?}: ")).unwrap_or_default()
-}
-
-fn wrong(path: &Path, kind: SkillErrorKind, why: impl Into<String>) -> SkillError {
-    SkillError { name: None, path: path.to_owned(), kind, why: why.into() }
 }
 
 impl Skills {
@@ -322,7 +269,9 @@ fn check_names(pins: &[SkillPin]) -> Result<(), SkillError> {
             return Err(source.wrong(SkillErrorKind::Invalid, why));
         }
         if at == SOURCES_MAX {
-            return Err(source.wrong(SkillErrorKind::Invalid, format!("there are more than {SOURCES_MAX} sources")));
+            return Err(
+                source.wrong(SkillErrorKind::Invalid, format!("there are more than {SOURCES_MAX} sources"))
+            );
         }
     }
     Ok(())
@@ -398,7 +347,11 @@ fn skill_folders(folder: &Path) -> Result<Vec<PathBuf>, SkillError> {
         }
     }
     if found.is_empty() {
-        return Err(wrong(folder, SkillErrorKind::Invalid, format!("holds no {FILE}, and no folder that does")));
+        return Err(wrong(
+            folder,
+            SkillErrorKind::Invalid,
+            format!("holds no {FILE}, and no folder that does"),
+        ));
     }
     found.sort();
     Ok(found)

@@ -76,10 +76,8 @@ impl Serialize for SkillPin {
         let Some(PinnedContent { digest, index }) = &self.content else {
             return self.source.serialize(serializer);
         };
-        let listed = |entry: &SkillEntry| Listed {
-            name: entry.name.clone(),
-            description: entry.description.clone(),
-        };
+        let listed =
+            |entry: &SkillEntry| Listed { name: entry.name.clone(), description: entry.description.clone() };
         let table = Table::from(self.source.clone());
         let skills = index.iter().map(listed).collect();
         Stored { table, digest: Some(digest.clone()), skills }.serialize(serializer)

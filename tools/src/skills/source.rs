@@ -104,10 +104,26 @@ impl SkillSource {
     /// Resolves relative paths of this machine against `folder`.
     pub fn beneath(mut self, folder: &Path) -> Self {
         match &mut self.place {
-            SkillPlace::Folder(path) | SkillPlace::Git { repository: path, .. } => *path = folder.join(&*path),
+            SkillPlace::Folder(path) | SkillPlace::Git { repository: path, .. } => {
+                *path = folder.join(&*path)
+            }
             SkillPlace::Archive { .. } => {}
         }
         self
+    }
+
+    /// Replaces a path of this machine by its real path, without links. Fails if it does not exist.
+    pub fn canonical(mut self) -> Result<Self, SkillError> {
+        let path = match &self.place {
+            SkillPlace::Folder(path) | SkillPlace::Git { repository: path, .. } => path.canonicalize(),
+            SkillPlace::Archive { .. } => return Ok(self),
+        };
+        let real = path.map_err(|error| self.wrong(SkillErrorKind::Unreadable, error.to_string()))?;
+        match &mut self.place {
+            SkillPlace::Folder(path) | SkillPlace::Git { repository: path, .. } => *path = real,
+            SkillPlace::Archive { .. } => {}
+        }
+        Ok(self)
     }
 
     /// Returns the name of the source, which is the namespace of its skills.
@@ -147,9 +163,7 @@ impl SkillSource {
         if let Some(name) = &self.name
             && !is_name(name)
         {
-            return refuse(format!(
-                "name {name:?}: write at most 64 lower-case letters, digits, - and _"
-            ));
+            return refuse(format!("name {name:?}: write at most 64 lower-case letters, digits, - and _"));
         }
         match &self.place {
             SkillPlace::Folder(_) => Ok(()),
@@ -161,7 +175,9 @@ impl SkillSource {
                     return Err(SkillError { name, path, kind, why });
                 }
                 if !is_hex(sha256, &[64]) {
-                    return refuse("sha256: write the 64 hexadecimal digits of the archive's digest".to_owned());
+                    return refuse(
+                        "sha256: write the 64 hexadecimal digits of the archive's digest".to_owned(),
+                    );
                 }
                 Ok(())
             }
@@ -222,7 +238,8 @@ fn host_of(authority: &str) -> &str {
 /// Returns true if a host is this machine.
 pub(super) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// A source as a table.
@@ -291,13 +308,9 @@ impl From<SkillSource> for Table {
             SkillPlace::Folder(path) => {
                 Self { name, folder: Some(path.to_string_lossy().into_owned()), ..Self::default() }
             }
-            SkillPlace::Archive { url, sha256, folder } => Self {
-                name,
-                url: Some(url),
-                sha256: Some(sha256),
-                folder: some(folder),
-                ..Self::default()
-            },
+            SkillPlace::Archive { url, sha256, folder } => {
+                Self { name, url: Some(url), sha256: Some(sha256), folder: some(folder), ..Self::default() }
+            }
             SkillPlace::Git { repository, commit, folder } => Self {
                 name,
                 git: Some(repository),

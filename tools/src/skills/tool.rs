@@ -52,9 +52,7 @@ async fn read(skills: Skills, asked: ReadSkill) -> Result<ToolOutput, ToolError>
         }
         Home::Pinned(own) => {
             let loaded = skills.loaded(skill.source).await.map_err(|error| match error.kind {
-                SkillErrorKind::Unreachable => {
-                    ToolError::Transient { detail: error.to_string(), wait: None }
-                }
+                SkillErrorKind::Unreachable => ToolError::Transient { detail: error.to_string(), wait: None },
                 SkillErrorKind::Invalid | SkillErrorKind::Unreadable | SkillErrorKind::Changed => {
                     ToolError::Failed(error.to_string())
                 }
@@ -72,7 +70,8 @@ fn read_in_folder(
 ) -> Result<ToolOutput, ToolError> {
     match &asked.file {
         None => {
-            let body = skills.body(&asked.name, folder).map_err(|error| ToolError::Failed(error.to_string()))?;
+            let body =
+                skills.body(&asked.name, folder).map_err(|error| ToolError::Failed(error.to_string()))?;
             Ok(ToolOutput::text(body.as_ref()))
         }
         Some(file) => {
