@@ -69,9 +69,10 @@ pub(crate) fn source(pin: &SkillPin) -> String {
 
 /// Returns a source as its table in an agent file, with its digest.
 pub(crate) fn source_as_json(pin: &SkillPin) -> Value {
-    let mut table = match json!(pin.source()) {
-        Value::Object(table) => table,
-        path => [("folder".to_owned(), path)].into_iter().collect(),
+    // A folder without a name is its path alone.
+    let mut table = match json!(pin.source()).as_object() {
+        Some(table) => table.clone(),
+        None => [("folder".to_owned(), json!(pin.source().address()))].into_iter().collect(),
     };
     // The query of an address may hold a secret.
     if table.contains_key("url") {

@@ -194,12 +194,14 @@ async fn c12_a_damaged_file_of_the_cache_is_noticed_and_fetched_again() {
     let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let mut changed = archive.clone();
     changed[20] ^= 1;
-    for damaged in [&archive[..100], &changed[..], &b""[..]] {
+    // A whole archive, but another one.
+    let other = tar_gz(&[("all/pdf/SKILL.md", PDF)]);
+    for damaged in [&archive[..100], &changed[..], &b""[..], &other[..]] {
         std::fs::write(&file, damaged).unwrap();
         drop(Skills::fetch([source.clone()], &cache).await.unwrap());
         assert_eq!(std::fs::read(&file).unwrap(), archive);
     }
-    assert_eq!((server.requests(), kept(&cache)), (4, 1));
+    assert_eq!((server.requests(), kept(&cache)), (5, 1));
 }
 
 #[test]
