@@ -18,6 +18,7 @@ mod owed;
 mod pages;
 mod print;
 mod signals;
+mod skills;
 mod source;
 mod store;
 mod sub_agents;
@@ -95,6 +96,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
         Command::Events(args) => commands::events::events(common, args).await,
+        Command::Skills(what) => commands::skills::skills(common, what).await,
         Command::Doctor(args) => commands::doctor::doctor(common, args).await,
         Command::Keys(what) => commands::keys::keys(common, what).await,
         #[cfg(feature = "conformance")]

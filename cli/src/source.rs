@@ -18,7 +18,7 @@ use holdover_core::tool::{RunsOn, ToolSpec};
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
-use holdover_tools::{CommandTool, LocalSandboxes, Root, SandboxOptions, Sandboxes, Skills, ToolSet};
+use holdover_tools::{CommandTool, LocalSandboxes, Root, SandboxOptions, Sandboxes, SkillPin, ToolSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ use crate::hooks::{self, HookRef, SummariserRef};
 use crate::left_out::mcp;
 #[cfg(feature = "mcp")]
 use crate::mcp;
+use crate::skills;
 use crate::sub_agents::{self, Origin, SubAgentRecipe};
 
 /// The name by which other programs know this program.
@@ -107,9 +108,9 @@ pub(crate) struct Recipe {
     /// The models for single modes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) models: BTreeMap<Mode, ModelRef>,
-    /// The folders of the agent's skills.
+    /// The sources of the agent's skills, with the digests and indexes of those that are pinned.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) skills: Vec<PathBuf>,
+    pub(crate) skills: Vec<SkillPin>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) fallback: Vec<FallbackRef>,
     /// The folder that the file tools see.
@@ -203,9 +204,10 @@ impl Blueprint {
         self.recipe.sub_agents.iter_mut().for_each(SubAgentRecipe::without_models);
     }
 
-    /// Asks the agent's MCP servers for their tools. Fails if a server does not answer, or if an approval rule or
-    /// `human_only` names a tool that its server does not have.
+    /// Reads the agent's skills, and asks its MCP servers for their tools. Fails if a source of skills cannot be read, if
+    /// a server does not answer, or if an approval rule or `human_only` names a tool that its server does not have.
     pub(crate) async fn discover(&mut self) -> Result<(), String> {
+        self.recipe.skills = skills::fetch(&self.recipe.skills).await?.pins().to_vec();
         self.mcp_tools.clear();
         for server in &self.recipe.mcp {
             let found = mcp::discover(server).await?;
@@ -304,7 +306,7 @@ impl Blueprint {
             };
         }
         if !skills.is_empty() {
-            agent = agent.skills(Skills::open(skills).map_err(|error| error.to_string())?);
+            agent = agent.skills(skills::open(skills)?);
         }
         if let Some(version) = version {
             agent = agent.version(version);

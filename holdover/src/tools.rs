@@ -43,5 +43,6 @@ pub use holdover_runtime_local::ClientTool;
 pub use holdover_tools::{
     BUILT_IN, CommandCarrier, CommandTool, Exit, FunctionTool, InvalidCommandTool, Job, LocalSandboxes,
     NoProgram, Ran, Root, RootError, SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider,
-    Sandboxes, SkillError, Skills, ToolSet, Walls, WallsPolicy, built_in, check_declaration, no_parameters,
+    Sandboxes, SkillCache, SkillCatalog, SkillError, SkillErrorKind, SkillPin, SkillPlace, SkillSource,
+    Skills, ToolSet, Walls, WallsPolicy, built_in, check_declaration, no_parameters,
 };

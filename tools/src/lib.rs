@@ -15,7 +15,8 @@
 //! | `ask_user` | asks the user who follows the session | read_only, on the client |
 //! | `sleep` | waits durably: nothing runs during the wait | idempotent |
 //!
-//! [`Skills`] are folders of instructions. The prompt holds their index, and `read_skill` reads them.
+//! [`Skills`] are folders of instructions. The prompt holds their index, and `read_skill` reads them. They come from
+//! folders, archives and git repositories ([`SkillSource`]).
 //!
 //! [`FunctionTool`] makes a tool from an async function and a type for its arguments. [`CommandTool`] makes a tool from
 //! a program; it is data, so an agent file can declare it. [`CommandCarrier`] makes a hook or a summariser of results from
@@ -49,4 +50,6 @@ pub use sandbox::{
     Sandboxes, Walls, WallsPolicy,
 };
 pub use set::{BUILT_IN, ToolSet, built_in};
-pub use skills::{SkillError, Skills};
+pub use skills::{
+    SkillCache, SkillCatalog, SkillError, SkillErrorKind, SkillPin, SkillPlace, SkillSource, Skills,
+};

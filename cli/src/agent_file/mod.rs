@@ -4,6 +4,7 @@ mod declared;
 mod entries;
 mod hooks;
 mod reading;
+mod skills;
 mod sub_agents;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ use holdover_core::mode::Mode;
 use holdover_core::skill::READ_SKILL;
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
-use holdover_tools::{SandboxOptions, Skills};
+use holdover_tools::{SandboxOptions, SkillSource};
 use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
@@ -53,7 +54,9 @@ struct AgentFile {
     models: BTreeMap<Mode, PricedEntry>,
     mode: Mode,
     identity: Option<String>,
-    skills: Vec<Spanned<PathBuf>>,
+    skills: Vec<Spanned<SkillSource>>,
+    skill_sources: Option<Spanned<PathBuf>>,
+    skill_namespaces: Option<Spanned<Vec<String>>>,
     fallback: Vec<PricedEntry>,
     instructions: Option<String>,
     instructions_file: Option<Spanned<PathBuf>>,
@@ -155,7 +158,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         }
     }
     let sandbox = tools::sandbox(file.sandbox, &tools, folder).map_err(|(span, why)| at(span, why))?;
-    let skills = skills(&file.skills, folder).map_err(|(span, why)| at(span, why))?;
+    let skills = skills::read(file.skills, file.skill_sources, file.skill_namespaces, folder)
+        .map_err(|(span, why)| at(span, why))?;
     let has_tool = |pattern: &str| {
         let rule = ApprovalRule::new(pattern, RuleAction::Allow);
         let reads = (!skills.is_empty()).then_some(READ_SKILL);
@@ -326,21 +330,6 @@ fn models(
         all_prices.extend(prices.map(|prices| (mode, prices)));
     }
     (models, all_prices)
-}
-
-/// Returns the folders of `skills = […]`. Relative paths are resolved against the file's folder.
-fn skills(
-    listed: &[Spanned<PathBuf>],
-    folder: &Path,
-) -> Result<Vec<PathBuf>, (std::ops::Range<usize>, String)> {
-    let mut places = Vec::new();
-    for listed in listed {
-        let place = folder.join(listed.get_ref());
-        let wrong = |why: String| (listed.span(), format!("skills: {why}"));
-        places.push(place.canonicalize().map_err(|error| wrong(format!("{}: {error}", place.display())))?);
-        Skills::open(&places).map_err(|error| wrong(error.to_string()))?;
-    }
-    Ok(places)
 }
 
 /// Returns `model` with the path of its script, if any, resolved against `folder`.

@@ -9,6 +9,7 @@ mod help;
 mod look;
 #[cfg(feature = "serve")]
 mod serve;
+mod skills;
 mod when;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -25,6 +26,7 @@ pub(crate) use look::{
 };
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
+pub(crate) use skills::{OfAgent, Skills};
 pub(crate) use when::When;
 
 use crate::exit::Failure;
@@ -111,6 +113,9 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Print the events of a session, each with the cursor to continue after it
     Events(Events),
+    /// List the skills of an agent, and fetch them into the cache
+    #[command(subcommand)]
+    Skills(Skills),
     /// Check a store: its promises, its contents, and its stuck sessions
     Doctor(Doctor),
     /// Show the keys with which a store's payloads are encrypted
@@ -145,6 +150,7 @@ impl Command {
             | Self::Abort(_)
             | Self::Sessions(_)
             | Self::Events(_)
+            | Self::Skills(_)
             | Self::Doctor(_)
             | Self::Keys(_)
             | Self::Machine(_) => true,

@@ -13,5 +13,6 @@ pub(crate) mod run;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod stop;
 pub(crate) mod work;

@@ -13,7 +13,7 @@ mod write;
 pub(crate) use edit::edit_file;
 pub(crate) use list::list_files;
 pub(crate) use path::RelativePath;
-pub(crate) use read::{read_file, read_whole};
+pub(crate) use read::{read_file, read_whole, show_whole};
 pub use root::{Root, RootError};
 pub(crate) use search::search_files;
 pub(crate) use write::write_file;

@@ -1,6 +1,7 @@
 //! The tool `read_file`.
 
 use std::io::{BufRead, BufReader, Read};
+use std::ops::RangeInclusive;
 
 use holdover_core::ids::ToolName;
 use holdover_core::image::{IMAGE_BYTES_MAX, Image, ImageType, Images};
@@ -61,17 +62,31 @@ fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, 
         )));
     }
     let (file, _) = root.open_file(&path)?;
-    let mut reader = BufReader::new(file);
-    if let Some(picture) = picture(&mut reader, &path)? {
+    show(BufReader::new(file), &path, from..=to, dropped)
+}
+
+/// Shows the bytes of a file that is in memory, with the limits of the tool.
+pub(crate) fn show_whole(bytes: &[u8], path: &RelativePath) -> Result<ToolOutput, ToolError> {
+    show(bytes, path, 1..=u64::MAX, &Dropped::default())
+}
+
+fn show(
+    mut reader: impl BufRead,
+    path: &RelativePath,
+    lines: RangeInclusive<u64>,
+    dropped: &Dropped,
+) -> Result<ToolOutput, ToolError> {
+    let (from, to) = lines.into_inner();
+    if let Some(picture) = picture(&mut reader, path)? {
         return Ok(picture);
     }
     for before in 1..from {
-        if !skip_line(&mut reader, dropped).map_err(|error| error.told(&path))? {
+        if !skip_line(&mut reader, dropped).map_err(|error| error.told(path))? {
             let lines = before - 1;
             return Err(ToolError::Failed(format!("{path}: has {lines} lines, from_line is {from}")));
         }
     }
-    let shown = read_lines(&mut reader, from, to, dropped).map_err(|error| error.told(&path))?;
+    let shown = read_lines(&mut reader, from, to, dropped).map_err(|error| error.told(path))?;
     if shown.bytes.is_empty() {
         return if from > 1 {
             Err(ToolError::Failed(format!("{path}: has {} lines, from_line is {from}", from - 1)))
@@ -79,7 +94,7 @@ fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, 
             Ok(ToolOutput::text(format!("[{path} is empty]")))
         };
     }
-    let mut text = to_text(&path, shown.bytes)?;
+    let mut text = to_text(path, shown.bytes)?;
     if let Some(cut) = shown.cut {
         if !text.ends_with('\n') {
             text.push('\n');

@@ -6,7 +6,7 @@ const NAME_BYTES_MAX: usize = 64;
 const DESCRIPTION_BYTES_MAX: usize = 1024;
 
 /// A parsed `SKILL.md`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Document {
     pub(super) name: String,
     pub(super) description: String,
@@ -47,8 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Document, String> {
         value.ok_or_else(|| format!("its front matter has no {key}"))
     };
     let (name, description) = (value("name")?, value("description")?);
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-    if name.len() > NAME_BYTES_MAX || !name.chars().all(fits) {
+    if !is_name(&name) {
         return Err(format!("name {name:?}: write at most 64 lower-case letters, digits, - and _"));
     }
     if description.len() > DESCRIPTION_BYTES_MAX {
@@ -58,6 +57,12 @@ pub(super) fn parse(text: &str) -> Result<Document, String> {
         return Err("description: contains a control character".to_owned());
     }
     Ok(Document { name, description, body: lines.collect::<String>().trim().to_owned() })
+}
+
+/// Returns true if `text` can be the name of a skill or of a source.
+pub(super) fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    !text.is_empty() && text.len() <= NAME_BYTES_MAX && text.chars().all(fits)
 }
 
 /// Returns a value without its quotes, or without the marker of a multi-line value.

@@ -1,15 +1,18 @@
 //! The tool `read_skill`.
 
+use std::path::Path;
+
 use holdover_core::ids::ToolName;
 use holdover_core::skill::READ_SKILL;
 use holdover_core::tool::{EffectClass, ResourceProfile, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Skills;
+use super::bundle::Bundle;
+use super::{Home, SkillErrorKind, Skills};
 use crate::FunctionTool;
 use crate::blocking::{Dropped, blocking};
-use crate::files::{Root, read_whole};
+use crate::files::{RelativePath, Root, read_whole, show_whole};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,29 +32,64 @@ pub(super) fn read_skill(skills: Skills) -> FunctionTool<ReadSkill> {
         "Reads a skill by its name, or a text file that comes with it. At most 128 KiB are shown.",
         move |asked: ReadSkill, _| {
             let skills = skills.clone();
-            blocking(move |dropped| read(&skills, &asked, dropped))
+            async move { read(skills, asked).await }
         },
     )
     .effect(EffectClass::ReadOnly)
     .resources(|_| ResourceProfile::Keys(Vec::new()))
 }
 
-fn read(skills: &Skills, asked: &ReadSkill, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
+async fn read(skills: Skills, asked: ReadSkill) -> Result<ToolOutput, ToolError> {
     let known = &skills.0.skills;
     let Some(skill) = known.iter().find(|skill| skill.entry.name == asked.name) else {
         let names: Vec<&str> = known.iter().map(|skill| skill.entry.name.as_str()).collect();
         let why = format!("there is no skill {:?}; there are: {}", asked.name, names.join(", "));
         return Err(ToolError::Failed(why));
     };
+    match skill.home.clone() {
+        Home::Folder(folder) => {
+            blocking(move |dropped| read_in_folder(&skills, &folder, &asked, dropped)).await
+        }
+        Home::Pinned(own) => {
+            let loaded = skills.loaded(skill.source).await.map_err(|error| match error.kind {
+                SkillErrorKind::Unreachable => ToolError::Transient { detail: error.to_string(), wait: None },
+                SkillErrorKind::Invalid | SkillErrorKind::Unreadable | SkillErrorKind::Changed => {
+                    ToolError::Failed(error.to_string())
+                }
+            })?;
+            read_in_bundle(&loaded.bundle, &own, &asked)
+        }
+    }
+}
+
+fn read_in_folder(
+    skills: &Skills,
+    folder: &Path,
+    asked: &ReadSkill,
+    dropped: &Dropped,
+) -> Result<ToolOutput, ToolError> {
     match &asked.file {
         None => {
-            let body = skills.body(skill).map_err(|error| ToolError::Failed(error.to_string()))?;
+            let body =
+                skills.body(&asked.name, folder).map_err(|error| ToolError::Failed(error.to_string()))?;
             Ok(ToolOutput::text(body.as_ref()))
         }
         Some(file) => {
-            let root = Root::open(&skill.folder).map_err(|error| ToolError::Failed(error.to_string()))?;
+            let root = Root::open(folder).map_err(|error| ToolError::Failed(error.to_string()))?;
             read_whole(&root, file, dropped)
         }
+    }
+}
+
+fn read_in_bundle(bundle: &Bundle, own: &str, asked: &ReadSkill) -> Result<ToolOutput, ToolError> {
+    let Some(skill) = bundle.skill(own) else {
+        return Err(ToolError::Failed(format!("the source of skill {:?} has no skill {own:?}", asked.name)));
+    };
+    let Some(file) = &asked.file else { return Ok(ToolOutput::text(skill.body())) };
+    let path = RelativePath::parse_file(file)?;
+    match bundle.file(skill, &path.to_string()) {
+        Some(bytes) => show_whole(bytes, &path),
+        None => Err(ToolError::Failed(format!("{path}: the skill has no such file"))),
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::runs::all_runs;
 use crate::args::Show;
+use crate::commands::skills;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{self, Debt};
@@ -60,6 +61,9 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         Ok(blueprint) => {
             row("model", &blueprint.model().to_string());
             row("root", &blueprint.recipe.root.display().to_string());
+            for pin in &blueprint.recipe.skills {
+                row("skills", &skills::source(pin));
+            }
         }
         Err(why) => row("", &Maker::of(&session).elsewhere().unwrap_or(why)),
     }
@@ -179,6 +183,9 @@ fn as_json(
         "queue": session.queue,
         "model": blueprint.as_ref().map(|blueprint| blueprint.model().to_string()),
         "root": blueprint.as_ref().map(|blueprint| &blueprint.recipe.root),
+        "skills": blueprint.as_ref().map(|blueprint| {
+            blueprint.recipe.skills.iter().map(skills::source_as_json).collect::<Vec<Value>>()
+        }),
         "labels": session.labels,
         "created_at": session.created_at,
         "updated_at": session.updated_at,

@@ -1,0 +1,159 @@
+//! Loads pinned sources: from the memory of this process, from the cache, or from their place.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use super::bundle::{self, Bundle, unpack};
+use super::cache::SkillCache;
+use super::pin::PinnedContent;
+use super::source::{SkillPlace, SkillSource};
+use super::{SkillError, SkillErrorKind, git};
+
+/// A source that this process has loaded or is loading. It is locked meanwhile, so that all who want it wait for one
+/// download.
+type Slot = Arc<tokio::sync::Mutex<Weak<Loaded>>>;
+
+/// A pinned source with its files.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) bundle: Bundle,
+    /// The digest that is recorded. See [`PinnedContent::digest`].
+    pub(super) digest: String,
+}
+
+impl Loaded {
+    pub(super) fn content(&self) -> PinnedContent {
+        PinnedContent { digest: self.digest.clone(), index: self.bundle.index() }
+    }
+}
+
+/// All sources that this process uses.
+static SLOTS: LazyLock<Mutex<HashMap<(SkillCache, SkillSource), Slot>>> = LazyLock::new(Mutex::default);
+
+fn slot(cache: &SkillCache, source: &SkillSource) -> Slot {
+    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Sources that nobody uses any more are forgotten.
+    slots.retain(|_, slot| {
+        Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|loaded| loaded.strong_count() > 0)
+    });
+    Arc::clone(slots.entry((cache.clone(), source.clone())).or_default())
+}
+
+/// Loads a pinned source. If the cache has it, nobody is asked. Otherwise it is fetched once, checked, and written to
+/// the cache; after an error, the cache is as before.
+///
+/// Fails if the source cannot be reached, if its content does not have the digest of the source, or `known`, the digest
+/// that was recorded, or if the content is not valid.
+pub(super) async fn load(
+    cache: &SkillCache,
+    source: &SkillSource,
+    known: Option<&str>,
+) -> Result<Arc<Loaded>, SkillError> {
+    let slot = slot(cache, source);
+    let mut held = slot.lock().await;
+    let loaded = match held.upgrade() {
+        Some(loaded) => loaded,
+        None => {
+            let loaded = Arc::new(find(cache, source, known).await?);
+            *held = Arc::downgrade(&loaded);
+            loaded
+        }
+    };
+    check(source, &loaded, known)?;
+    Ok(loaded)
+}
+
+fn check(source: &SkillSource, loaded: &Loaded, known: Option<&str>) -> Result<(), SkillError> {
+    match known {
+        Some(known) if known != loaded.digest => {
+            let why = format!("its content has the digest {}, not {known}, as recorded", loaded.digest);
+            Err(source.wrong(SkillErrorKind::Changed, why))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+async fn find(cache: &SkillCache, source: &SkillSource, known: Option<&str>) -> Result<Loaded, SkillError> {
+    let (here, wanted) = (cache.clone(), source.clone());
+    let cached = blocking(source, move || {
+        let bytes = here.read(&wanted)?;
+        opened(&wanted, &bytes).ok()
+    });
+    if let Some(loaded) = cached.await?
+        && check(source, &loaded, known).is_ok()
+    {
+        return Ok(loaded);
+    }
+    let told = |(kind, why)| source.wrong(kind, why);
+    let (cache, wanted) = (cache.clone(), source.clone());
+    match source.place() {
+        SkillPlace::Folder(_) => Err(source.wrong(SkillErrorKind::Invalid, "a folder is not pinned")),
+        SkillPlace::Archive { url, sha256, .. } => {
+            let bytes = download(url).await.map_err(told)?;
+            let sha256 = sha256.clone();
+            let opened = blocking(source, move || {
+                let found = bundle::sha256(&bytes);
+                if found != sha256 {
+                    let why = format!("the archive has the digest {found}, not {sha256}");
+                    return Err(wanted.wrong(SkillErrorKind::Changed, why));
+                }
+                let loaded = opened(&wanted, &bytes)?;
+                cache.write(&wanted, &bytes)?;
+                Ok(loaded)
+            });
+            opened.await?
+        }
+        SkillPlace::Git { repository, commit, folder } => {
+            let files = git::read(repository, commit, folder).await.map_err(told)?;
+            let known = known.map(str::to_owned);
+            let opened = blocking(source, move || {
+                let invalid = |why: String| wanted.wrong(SkillErrorKind::Invalid, why);
+                let bundle = Bundle::of(files).map_err(invalid)?;
+                let loaded = Loaded { digest: bundle.digest(), bundle };
+                check(&wanted, &loaded, known.as_deref())?;
+                let packed = loaded.bundle.packed().map_err(|error| invalid(error.to_string()))?;
+                cache.write(&wanted, &packed)?;
+                Ok(loaded)
+            });
+            opened.await?
+        }
+    }
+}
+
+/// Opens the content of a source, as it lies in the cache.
+fn opened(source: &SkillSource, bytes: &[u8]) -> Result<Loaded, SkillError> {
+    let invalid = |why: String| source.wrong(SkillErrorKind::Invalid, why);
+    let bundle_in = |folder: &str| Bundle::of(unpack(bytes, folder).map_err(invalid)?).map_err(invalid);
+    match source.place() {
+        SkillPlace::Folder(_) => Err(invalid("a folder is not pinned".to_owned())),
+        SkillPlace::Archive { sha256, folder, .. } => {
+            Ok(Loaded { bundle: bundle_in(folder)?, digest: sha256.clone() })
+        }
+        SkillPlace::Git { .. } => {
+            let bundle = bundle_in("")?;
+            Ok(Loaded { digest: bundle.digest(), bundle })
+        }
+    }
+}
+
+/// Runs `work` on a thread for blocking work.
+async fn blocking<T: Send + 'static>(
+    source: &SkillSource,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, SkillError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| {
+        source.wrong(SkillErrorKind::Unreadable, format!("the worker thread ended: {error}"))
+    })
+}
+
+#[cfg(feature = "skills-https")]
+use super::https::download;
+
+/// Fails: this build has no HTTP client.
+#[cfg(not(feature = "skills-https"))]
+async fn download(_url: &str) -> Result<Vec<u8>, (SkillErrorKind, String)> {
+    let why =
+        "it is not in the cache, and this build leaves out the feature skills-https, which downloads it";
+    Err((SkillErrorKind::Unreachable, why.to_owned()))
+}
