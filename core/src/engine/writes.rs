@@ -165,7 +165,7 @@ impl StepIterator {
             Some(Release::To { .. }) | None => Some(self.cx.mind.inbox.seen),
         };
         let state = NewState {
-            format: self.cx.mind.machine.format(),
+            format: self.cx.mind.format(),
             payload: Payload::json(&self.cx.mind.machine)?,
         };
         let rests = matches!(release, Some(Release::To { .. }));
