@@ -10,7 +10,8 @@ use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::ids::{CallId, PendingId, ToolName};
 use crate::words::message::{
-    Message, Notice, PendingBody, ResultStatus, SETTLEMENT_BYTES_MAX, Settlement, SettlementRecord, ToolResult,
+    Message, Notice, PendingBody, ResultStatus, SETTLEMENT_BYTES_MAX, Settlement, SettlementRecord,
+    ToolResult,
 };
 use crate::words::payload::{Digest, Payload};
 
@@ -161,7 +162,9 @@ fn told(call: &CallId, tool: &str, arguments: &str, settlement: &Settlement) -> 
         (false, _) => format!("[{what}, is settled by {by}, not by the user: it was not done.{why}]"),
         (true, "") => format!("[{what}, is settled by {by}, not by the user: it was done.{why}]"),
         (true, result) => {
-            format!("[{what}, is settled by {by}, not by the user: it was done.{why} Its result follows.]\n{result}")
+            format!(
+                "[{what}, is settled by {by}, not by the user: it was done.{why} Its result follows.]\n{result}"
+            )
         }
     }
 }

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::engine::STATE_FORMAT;
 use crate::engine::action::ActionId;
 use crate::engine::calls::doubts::Doubt;
-use crate::engine::STATE_FORMAT;
 use crate::engine::compaction::shortening::Shortening;
 use crate::engine::steering::hooks::StepHooks;
 use crate::machine::Machine;

@@ -194,8 +194,7 @@ impl TurnHandler<'_> {
 
     fn begin_turn(&mut self, request: TurnRequest) {
         let stopped = self.cx.mind.inbox.interrupt.is_some();
-        let asks_in_doubt =
-            self.cx.run.agent.as_ref().is_some_and(|agent| agent.in_doubt == OnDoubt::Ask);
+        let asks_in_doubt = self.cx.run.agent.as_ref().is_some_and(|agent| agent.in_doubt == OnDoubt::Ask);
         let provisions = !stopped && self.cx.run.agent.as_ref().is_some_and(|agent| agent.has_surroundings());
         self.note_request(request);
         let after = self.cx.mind.transcript.last;

@@ -108,8 +108,12 @@ fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_fr
         at(AgentState::Done { ending: Ending::handing_over(handed_to()), usage: Usage::default() });
     rests.remember_successor(handed_to());
     let successor = fed(&rests, &input(vec![reply_to()]));
-    let begins =
-        Input::TurnRequested { request: TurnRequest::Resume, provisions: false, after: MessageSeq(3), asks_in_doubt: false };
+    let begins = Input::TurnRequested {
+        request: TurnRequest::Resume,
+        provisions: false,
+        after: MessageSeq(3),
+        asks_in_doubt: false,
+    };
     assert_eq!(fed(&successor, &begins).turn.replies, [reply_to()]);
     let mut later = fed(&successor, &begins);
     later.state = AgentState::Done { ending: Ending::of(DoneReason::ModelStop), usage: Usage::default() };
