@@ -172,6 +172,18 @@ async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Opti
     }
 }
 
+/// Returns the calls of a session that ended in doubt and that nobody has settled. No turn waits for them.
+pub(crate) async fn doubts(front: &Front, key: &SessionKey) -> Result<Vec<Debt>, Failure> {
+    let mut doubts = Vec::new();
+    for pending in all_pending(front, Some(&key.id)).await? {
+        let is_open = pending.kind == PendingKind::InDoubt && pending.answered < pending.needed;
+        if is_open && pending.key == *key {
+            doubts.push(debt_of(front, &pending).await?);
+        }
+    }
+    Ok(doubts)
+}
+
 /// Returns the debts of `suspension` in call order, then the unanswered ones of the session's children.
 pub(crate) async fn debts(
     front: &Front,
