@@ -92,6 +92,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Approve(args) => commands::answer::approve(common, args).await,
         Command::Deny(args) => commands::answer::deny(common, args).await,
         Command::Answer(args) => commands::answer::answer(common, args).await,
+        Command::Settle(args) => commands::answer::settle::settle(common, args).await,
         Command::Interrupt(args) => commands::stop::interrupt(common, args).await,
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,

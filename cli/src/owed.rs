@@ -172,6 +172,18 @@ async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Opti
     }
 }
 
+/// Returns the calls of a session that ended in doubt and that nobody has settled. No turn waits for them.
+pub(crate) async fn doubts(front: &Front, key: &SessionKey) -> Result<Vec<Debt>, Failure> {
+    let mut doubts = Vec::new();
+    for pending in all_pending(front, Some(&key.id)).await? {
+        let is_open = pending.kind == PendingKind::InDoubt && pending.answered < pending.needed;
+        if is_open && pending.key == *key {
+            doubts.push(debt_of(front, &pending).await?);
+        }
+    }
+    Ok(doubts)
+}
+
 /// Returns the debts of `suspension` in call order, then the unanswered ones of the session's children.
 pub(crate) async fn debts(
     front: &Front,
@@ -183,7 +195,7 @@ pub(crate) async fn debts(
         let debt = debt_of(front, &pending).await?;
         if pending.key == *key {
             own.insert(pending.id, debt);
-        } else if pending.answered < pending.needed {
+        } else if pending.answered < pending.needed && pending.kind != PendingKind::InDoubt {
             below.push(debt);
         }
     }
@@ -222,18 +234,22 @@ fn commands(
     let names: &[&'static str] = match by {
         By::Answer(PendingKind::Approval) => &["approve", "deny"],
         By::Answer(PendingKind::ClientTool) => &["answer"],
+        By::Answer(PendingKind::InDoubt) => &["done", "not done"],
         // A child is answered by its session. An unknown kind is answered by a version that knows it.
-        By::Answer(
-            PendingKind::Child | PendingKind::InDoubt | PendingKind::DeadLetter | PendingKind::Other(_),
-        )
-        | By::Time => &[],
+        By::Answer(PendingKind::Child | PendingKind::DeadLetter | PendingKind::Other(_)) | By::Time => &[],
     };
     let command = |name: &'static str| {
-        let mut words = vec![name, pending.as_str()];
+        let (word, last): (&str, &[&str]) = match name {
+            "done" => ("settle", &["--done", PLACE_OF_ANSWER]),
+            "not done" => ("settle", &["--not-done"]),
+            _ => (name, &[]),
+        };
+        let mut words = vec![word, pending.as_str()];
         if name == "answer" {
             words.push(PLACE_OF_ANSWER);
         }
         let mut line = command(front, &words);
+        line.extend(last.iter().map(|word| (*word).to_owned()));
         if let Some(deciders) = deciders {
             line.splice(2..2, ["--as".to_owned(), one_of(deciders)]);
         }

@@ -291,6 +291,7 @@ impl Blueprint {
             .on_denial(spec.on_denial)
             .stop_signals(spec.stop_signals)
             .at_max(spec.at_max)
+            .in_doubt(spec.in_doubt)
             .source(source);
         if let Some(rules) = &spec.breaker {
             agent = agent.breaker(rules.clone());

@@ -35,9 +35,15 @@
 //! approve or deny a call. An [`Approval`] or a [`Denial`] can also give a reason. An approval can also edit the
 //! arguments, or cover later calls. A [`ClientAnswer`] is the result of a tool that runs outside. An approval is bound
 //! to the exact arguments that were shown. [`gates`](crate::gates) decide which calls need an approval, and whose.
+//!
+//! If the agent [asks](crate::agent::OnDoubt::Ask), a call that ended in doubt is listed with the kind
+//! [`InDoubt`](PendingKind::InDoubt), and a [`Settlement`] says what became of it. No turn waits for that.
 
+pub use holdover_core::engine::DOUBTS_OPEN_MAX;
 pub use holdover_core::ids::PendingId;
-pub use holdover_core::message::{ClientAnswer, Decision, DecisionRecord, PendingBody};
+pub use holdover_core::message::{
+    ClientAnswer, Decision, DecisionRecord, PendingBody, SETTLEMENT_BYTES_MAX, Settlement, SettlementRecord,
+};
 pub use holdover_core::payload::Digest;
 pub use holdover_core::store::{PendingCall, PendingKind, PendingQuery};
 pub use holdover_runtime_local::{

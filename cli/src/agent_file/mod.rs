@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use holdover_core::agent::{
-    AgentSpec, AtMax, BreakerRules, Durability, LoopDetection, OnDenial, Prices, Retries, StopCondition,
-    StopSignals,
+    AgentSpec, AtMax, BreakerRules, Durability, LoopDetection, OnDenial, OnDoubt, Prices, Retries,
+    StopCondition, StopSignals,
 };
 use holdover_core::custom::StateRules;
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
@@ -81,6 +81,7 @@ struct AgentFile {
     breaker: Option<BreakerRules>,
     stop_when: Vec<StopCondition>,
     at_max: AtMax,
+    in_doubt: OnDoubt,
     stop_signals: StopSignals,
     output_schema: Option<Spanned<Value>>,
     output_schema_file: Option<Spanned<PathBuf>>,
@@ -207,6 +208,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         stop_when: file.stop_when,
         stop_signals: file.stop_signals,
         at_max: file.at_max,
+        in_doubt: file.in_doubt,
         durability: file.durability,
         early_reads: file.early_reads,
         state: file.state,

@@ -125,6 +125,41 @@ impl Answer {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "holdover settle [OPTIONS] <SESSION> [CALL] --done <RESULT>\n       holdover settle [OPTIONS] <PENDING> --not-done",
+    after_help = "\
+A call ended in doubt if it may have acted and its result is lost. It can be settled if its agent has in_doubt = \"ask\". The result of the call does not change: the model is told of the settlement before its next step. A session at rest takes the settlement and rests again, without asking its model.
+
+Examples:
+  holdover settle notes --done \"receipt 4711\" --as Ada
+  holdover settle notes c2-0 --not-done --reason \"it is not on the statement\""
+)]
+#[command(group(clap::ArgGroup::new("outcome").required(true).args(["done", "not_done"])))]
+pub(crate) struct Settle {
+    /// A session, or the id of a pending call (holdover sessions pending)
+    #[arg(value_name = "SESSION|PENDING")]
+    pub(crate) which: String,
+    /// The call, if several calls of the session are in doubt
+    #[arg(value_name = "CALL")]
+    pub(crate) call: Option<String>,
+    /// The call was done, with this result; - reads the result from standard input, \"\" means that it is not known
+    #[arg(long, value_name = "RESULT", allow_hyphen_values = true)]
+    pub(crate) done: Option<String>,
+    /// The call did not act
+    #[arg(long)]
+    pub(crate) not_done: bool,
+    /// Name of the person who found this out
+    #[arg(long, visible_alias = "as", value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// Reason: how this was found out; the model is told
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Leave it to a worker (holdover work) to tell the session
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Interrupt {
     #[command(flatten)]
     pub(crate) stop: Stop,

@@ -15,7 +15,7 @@ mod when;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use holdover_core::ids::TenantId;
 
-pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Stop};
+pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Settle, Stop};
 pub(crate) use branch::{Begin, Fork, Handoff, Purge};
 #[cfg(feature = "conformance")]
 pub(crate) use conformance::{Conformance, Form};
@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Deny(Deny),
     /// Answer a call that waits for its result (ask_user), and continue the session
     Answer(Answer),
+    /// Settle a call that ended in doubt: say that it was done, or that it was not
+    Settle(Settle),
     /// Stop the turn of a session; the session stays usable
     #[command(after_help = help::INTERRUPT)]
     Interrupt(Interrupt),
@@ -146,6 +148,7 @@ impl Command {
             | Self::Approve(_)
             | Self::Deny(_)
             | Self::Answer(_)
+            | Self::Settle(_)
             | Self::Interrupt(_)
             | Self::Abort(_)
             | Self::Sessions(_)

@@ -187,6 +187,7 @@ impl<'a> Reader<'a> {
             | Event::Began { .. }
             | Event::NotBegun { .. }
             | Event::Escalated { .. }
+            | Event::CallSettled { .. }
             | Event::StateConflict { .. }
             | Event::TeardownFailed { .. }
             | Event::FellBack { .. }

@@ -144,6 +144,7 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::Escalated { call, to, .. } => {
             dim(format!("• call {call} waits: {} may decide, too", to.join(", ")))
         }
+        Event::CallSettled { .. } => dim(format!("• {}", self::event(event))),
         Event::Began { .. } | Event::NotBegun { .. } => dim(format!("• {}", self::event(event))),
         Event::StateConflict { .. } => dim(format!("! {}", self::event(event))),
         Event::Briefed { .. } => dim(format!("• {}", self::event(event))),
@@ -230,6 +231,11 @@ pub(crate) fn event(event: &Event) -> String {
         Event::NotBegun { agent, why, .. } => format!("no child of {agent} was begun: {why}"),
         Event::Escalated { call, tool, to, .. } => {
             format!("call {call} of {tool} is escalated to {}", to.join(", "))
+        }
+        Event::CallSettled { call, tool, done, by, .. } => {
+            let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+            let was = if *done { "was done" } else { "was not done" };
+            format!("call {call} of {tool} is settled{by}: it {was}")
         }
         Event::StateConflict { key, calls } => {
             let calls: Vec<&str> = calls.iter().map(CallId::as_str).collect();

@@ -126,10 +126,11 @@ pub(crate) fn debt(debt: &Debt) -> Value {
             object["deny"] = json!(debt.in_json("deny"));
         }
         By::Answer(PendingKind::ClientTool) => object["answer"] = json!(debt.in_json("answer")),
-        By::Answer(
-            PendingKind::Child | PendingKind::InDoubt | PendingKind::DeadLetter | PendingKind::Other(_),
-        )
-        | By::Time => {}
+        By::Answer(PendingKind::InDoubt) => {
+            object["done"] = json!(debt.in_json("done"));
+            object["not_done"] = json!(debt.in_json("not done"));
+        }
+        By::Answer(PendingKind::Child | PendingKind::DeadLetter | PendingKind::Other(_)) | By::Time => {}
     }
     object
 }

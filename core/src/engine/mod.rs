@@ -40,9 +40,10 @@ mod stuck;
 mod turn;
 mod writes;
 
-pub use crate::machine::turn::{STATE_FORMAT, STATE_FORMAT_ALONE};
+pub use crate::machine::turn::{STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_LINKED};
 pub use crate::words::run::{RunDetail, RunKind, RunOutcome};
 pub use action::{Action, ActionId, CallOut, ModelCall, Outcome, Shown};
+pub use calls::doubts::DOUBTS_OPEN_MAX;
 pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, ShortenedInVain, Summarised};
 pub use turn::draining::Drain;
 

@@ -164,10 +164,8 @@ impl StepIterator {
             Some(Release::GiveBack { .. }) => None,
             Some(Release::To { .. }) | None => Some(self.cx.mind.inbox.seen),
         };
-        let state = NewState {
-            format: self.cx.mind.machine.format(),
-            payload: Payload::json(&self.cx.mind.machine)?,
-        };
+        let state =
+            NewState { format: self.cx.mind.format(), payload: Payload::json(&self.cx.mind.machine)? };
         let rests = matches!(release, Some(Release::To { .. }));
         Ok(Commit {
             operation,

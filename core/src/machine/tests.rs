@@ -353,7 +353,12 @@ fn inputs() -> Vec<Input> {
     }
     let mut inputs = vec![
         asks,
-        Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
+        Input::TurnRequested {
+            request: TurnRequest::Message,
+            provisions: false,
+            after: MessageSeq(0),
+            asks_in_doubt: false,
+        },
         Input::Briefed {
             mode: Some(crate::words::mode::Mode::Plan),
             prompt: Some(MessageSeq(1)),

@@ -23,9 +23,12 @@ use crate::words::payload::is_default;
 use crate::words::tool::RunsOn;
 use crate::words::usage::Usage;
 
-/// The newest format of the state bytes. Used if a session has children, owes an outcome to another session, or is
-/// handed over.
-pub const STATE_FORMAT: StateFormat = StateFormat(2);
+/// The newest format of the state bytes. Used while calls that ended in doubt can be settled by hand: an older version
+/// would drop the settlements.
+pub const STATE_FORMAT: StateFormat = StateFormat(3);
+
+/// The format of the state bytes of a session that has children, owes an outcome to another session, or is handed over.
+pub const STATE_FORMAT_LINKED: StateFormat = StateFormat(2);
 
 /// The format of the state bytes of a session that is linked to no other session. Older versions can read it.
 pub const STATE_FORMAT_ALONE: StateFormat = StateFormat(1);
@@ -127,6 +130,9 @@ pub struct Turn {
     /// resets it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub broken: u32,
+    /// True if calls of the turn that end in doubt can be settled by hand.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub asks_in_doubt: bool,
     /// True if the surroundings are provisioned for the turn, even if only partly.
     #[serde(default, skip_serializing_if = "is_default")]
     pub provisioned: bool,
@@ -164,7 +170,7 @@ impl Machine {
         let in_background = !self.background.is_empty();
         let hands_over = self.turn.handing_over.is_some() || !self.successors.is_empty();
         if has_children || tells || in_background || hands_over || !self.turn.replies.is_empty() {
-            STATE_FORMAT
+            STATE_FORMAT_LINKED
         } else {
             STATE_FORMAT_ALONE
         }

@@ -26,7 +26,7 @@ pub use breaker::BreakerRules;
 pub(crate) use breaker::OPEN_MS_MIN;
 pub use children::{CHILDREN_MAX, ChildRules, ChildTool, FAN_OUT_MAX};
 pub use compaction::Compaction;
-pub use ending::{AtMax, OnDenial, StopCondition, StopSignals};
+pub use ending::{AtMax, OnDenial, OnDoubt, StopCondition, StopSignals};
 pub use hooks::{HookPoint, OnFailure};
 pub use limits::{Limits, Prices};
 pub use loops::{COUNTED_MAX, LoopDetection};
@@ -109,6 +109,9 @@ pub struct AgentSpec {
     /// The consequence when a turn reaches its step limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub at_max: AtMax,
+    /// The consequence when a call ends in doubt. The value at the beginning of a turn counts for the whole turn.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub in_doubt: OnDoubt,
     /// The rules for the custom state of the agent's sessions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StateRules,
@@ -151,6 +154,7 @@ impl AgentSpec {
             output: None,
             stop_signals: StopSignals::default(),
             at_max: AtMax::default(),
+            in_doubt: OnDoubt::default(),
             state: StateRules::default(),
             sub_agents: BTreeMap::new(),
             early_reads: false,

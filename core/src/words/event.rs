@@ -126,7 +126,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// A call waits for an answer: a person's decision, a client's result, or the outcomes of children.
+    /// A call waits for an answer: a person's decision, a client's result, or the outcomes of children. Also, a call that
+    /// ended in doubt can now be [settled](Event::CallSettled).
     Asked {
         /// The id of the call.
         call: CallId,
@@ -178,6 +179,20 @@ pub enum Event {
         pending: PendingId,
         /// The people who may now decide in addition.
         to: Vec<String>,
+    },
+    /// A call that ended in doubt was settled by hand. Its result did not change.
+    CallSettled {
+        /// The id of the call.
+        call: CallId,
+        /// The tool of the call.
+        tool: String,
+        /// The id of the pending call that asked what became of the call.
+        pending: PendingId,
+        /// True if the call was done, false if it did not act.
+        done: bool,
+        /// The name of the person or program that settled the call, cut after 1000 characters.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A warning: calls that could run in parallel changed the same key of the custom state, and the result depends
     /// on their order. The later call won.

@@ -18,11 +18,13 @@ mod answer;
 mod notice;
 mod policy;
 mod said;
+mod settlement;
 
 pub use answer::ClientAnswer;
 pub use notice::{InShort, Notice, Rewriting, Summary};
 pub use policy::{MessagePolicy, WhileAsking};
 pub use said::{CallSignal, Said, SignalBody};
+pub use settlement::{SETTLEMENT_BYTES_MAX, Settlement, SettlementRecord};
 
 /// One message of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +40,7 @@ pub enum Message {
     Decision(DecisionRecord),
     /// A message of the engine to followers of the session, for example about a step limit or about arguments
     /// that a hook rewrote. The model sees a notice only if it reports the effects of a turn that was taken
-    /// back.
+    /// back, or settles a call that ended in doubt.
     Notice(Notice),
     /// A summary of the conversation so far, or the extract of a handoff. The model sees it in place of the
     /// messages that it covers.

@@ -28,6 +28,7 @@ mod crash_at_every_action;
 mod custom;
 mod cutting;
 mod denials;
+mod doubts;
 mod draining;
 mod early;
 mod endings;

@@ -14,7 +14,7 @@ use holdover::pending::{PendingKind, PendingQuery};
 use holdover::prelude::*;
 use holdover::session::{HandOff, Message, OutcomeKind, ResultStatus, SessionQuery, SessionSummary};
 use holdover::store::StateStore;
-use holdover_core::engine::STATE_FORMAT;
+use holdover_core::engine::STATE_FORMAT_LINKED;
 use tokio::time::{sleep, timeout};
 
 use crate::agent::{Does, Sent, When, spec};
@@ -224,7 +224,7 @@ async fn goes_on(runtime: &Runtime, family: &str) {
         before.len(),
         if family == "children" || family == "grandchildren" || family == "heir" { 3 } else { 2 }
     );
-    let linked = runtime.session(&root).await.unwrap().unwrap().format == STATE_FORMAT;
+    let linked = runtime.session(&root).await.unwrap().unwrap().format == STATE_FORMAT_LINKED;
     assert_eq!(
         linked,
         !["handoff", "draft"].contains(&family),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holdover_core::agent::{
-    AgentSpec, AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition, StopSignals,
+    AgentSpec, AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, OnDoubt, StopCondition,
+    StopSignals,
 };
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
@@ -224,6 +225,12 @@ impl AgentBuilder {
     /// ask a person for more steps.
     pub fn at_max(mut self, at_max: AtMax) -> Self {
         self.spec.at_max = at_max;
+        self
+    }
+
+    /// Sets what happens when a call ends in doubt. By default, only the model is told.
+    pub fn in_doubt(mut self, in_doubt: OnDoubt) -> Self {
+        self.spec.in_doubt = in_doubt;
         self
     }
 

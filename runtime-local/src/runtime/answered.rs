@@ -1,8 +1,8 @@
 //! Shows who has answered a pending call, until a run takes the answer.
 
 use holdover_core::ids::InboxSeq;
-use holdover_core::message::Decision;
-use holdover_core::store::{ItemKind, PendingCall, StoreErrorKind, StoredItem};
+use holdover_core::message::{Decision, Settlement};
+use holdover_core::store::{ItemKind, PendingCall, PendingKind, StoreErrorKind, StoredItem};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
@@ -38,7 +38,16 @@ impl Runtime {
         };
         let answers = |item: &&StoredItem| matches!(&item.kind, ItemKind::Answer { pending, .. } if *pending == call.id);
         Ok(Some(newest.iter().find(answers).map_or_else(Answered::default, |item| Answered {
-            by: item.payload.parse::<Decision>().ok().and_then(|decision| decision.by),
+            by: match call.kind {
+                PendingKind::InDoubt => item.payload.parse::<Settlement>().ok().and_then(|said| said.by),
+                PendingKind::Approval
+                | PendingKind::ClientTool
+                | PendingKind::Child
+                | PendingKind::DeadLetter
+                | PendingKind::Other(_) => {
+                    item.payload.parse::<Decision>().ok().and_then(|decision| decision.by)
+                }
+            },
             at: Some(item.at),
         })))
     }

@@ -276,7 +276,7 @@ impl Runtime {
     }
 
     /// Delivers an answer, unless it was delivered before.
-    async fn say(
+    pub(super) async fn say(
         &self,
         key: &SessionKey,
         pending: &PendingId,

@@ -5,7 +5,9 @@ use holdover_core::custom::StateChange;
 use holdover_core::ids::{CallId, Incarnation, InvalidId, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::image::Images;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::{CallSignal, ClientAnswer, Decision, MessagePolicy, Said, SignalBody};
+use holdover_core::message::{
+    CallSignal, ClientAnswer, Decision, MessagePolicy, SETTLEMENT_BYTES_MAX, Said, Settlement, SignalBody,
+};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::Payload;
 use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, Wake};
@@ -47,6 +49,7 @@ pub(super) enum What {
     BeginChild(ChildSignal),
     Decision { pending: PendingId, decision: Decision },
     ClientAnswer { pending: PendingId, answer: ClientAnswer },
+    Settlement { pending: PendingId, settlement: Settlement },
 }
 
 impl Deliver {
@@ -141,6 +144,12 @@ impl Deliver {
         Self { incarnation: Some(to.incarnation), ..Self::of(what) }
     }
 
+    /// Creates the settlement of a call that ended in doubt.
+    pub fn settlement(of: &PendingCall, settlement: Settlement) -> Self {
+        let what = What::Settlement { pending: of.id.clone(), settlement };
+        Self { incarnation: Some(of.incarnation), ..Self::of(what) }
+    }
+
     /// Delivers at most once under this key. Without a key, each call is a separate delivery.
     ///
     /// Messages, signals and answers have separate keys in each session. So the sender of a message may choose any
@@ -188,6 +197,10 @@ impl Deliver {
             What::ClientAnswer { pending, answer } => {
                 (keys::of_answer(once)?, ItemKind::Answer { pending, settles: false }, Payload::json(&answer))
             }
+            What::Settlement { pending, settlement } => {
+                let kind = ItemKind::Answer { pending, settles: true };
+                (keys::of_answer(once)?, kind, Payload::json(&settlement))
+            }
         };
         Ok(InboxItem { key, kind, incarnation: self.incarnation, payload: payload.map_err(unreadable)? })
     }
@@ -230,7 +243,8 @@ impl Runtime {
             | What::StopCall(_)
             | What::BeginChild(_)
             | What::Decision { .. }
-            | What::ClientAnswer { .. } => (false, None),
+            | What::ClientAnswer { .. }
+            | What::Settlement { .. } => (false, None),
         };
         let item = deliver.into_item(key)?;
         if let Some(message) = edits {
@@ -293,6 +307,9 @@ impl Runtime {
                     true => (pending, "changes", changes, changes_most),
                     false => (pending, what, answer.content.len(), most),
                 }
+            }
+            What::Settlement { pending, settlement } => {
+                (pending, "settlement", settlement.bytes(), SETTLEMENT_BYTES_MAX)
             }
         };
         if bytes <= bytes_max {

@@ -27,6 +27,7 @@ mod resume;
 mod retention;
 mod runs;
 mod sessions;
+mod settling;
 mod snapshot;
 mod standing;
 mod start;

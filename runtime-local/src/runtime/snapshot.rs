@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use holdover_core::ids::{MessageSeq, SessionKey};
-use holdover_core::store::{EventCursor, PendingCall};
+use holdover_core::store::{EventCursor, PendingCall, PendingKind};
 use serde::Serialize;
 
 use super::standing::machine_of;
@@ -16,7 +16,8 @@ use crate::error::RuntimeError;
 #[non_exhaustive]
 pub struct Snapshot {
     /// The standing of the session. Of the pending calls at that instant, it has those that are still open; events
-    /// after the cursor report the others. The calls of children are read later, so they may be newer.
+    /// after the cursor report the others. The calls of children are read later, so they may be newer. Calls in doubt are
+    /// left out, because no turn waits for them; [`Runtime::pending`] lists them.
     #[serde(flatten)]
     pub standing: Standing,
     /// The newest messages at that instant, oldest first.
@@ -46,7 +47,9 @@ impl Runtime {
             .collect();
         let open = if owed.is_empty() { PendingPage::default() } else { self.all_pending(key).await? };
         let PendingPage { items: mut pending, mut unreadable, .. } = open;
-        let is_meant = |call: &PendingCall| call.key != *key || owed.contains(&call.id);
+        let is_meant = |call: &PendingCall| {
+            owed.contains(&call.id) || call.key != *key && call.kind != PendingKind::InDoubt
+        };
         pending.retain(|entry| is_meant(&entry.call));
         unreadable.retain(|found| is_meant(&found.call));
         let first = MessageSeq(session.last_message.0.saturating_sub(messages.into()).saturating_add(1));

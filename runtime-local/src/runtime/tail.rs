@@ -255,6 +255,7 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::Began { .. }
         | Event::NotBegun { .. }
         | Event::Escalated { .. }
+        | Event::CallSettled { .. }
         | Event::StateConflict { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use holdover_core::agent::Limits;
 use holdover_core::children::{ChildNames, OUTCOME_CHARS_MAX};
-use holdover_core::engine::{RunOutcome, STATE_FORMAT, STATE_FORMAT_ALONE};
+use holdover_core::engine::{RunOutcome, STATE_FORMAT_ALONE, STATE_FORMAT_LINKED};
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::machine::Machine;
 use holdover_core::message::ResultStatus;
@@ -96,8 +96,8 @@ async fn a61_a_child_does_its_task_in_a_session_of_its_own_and_its_last_words_ar
     .into_iter()
     .collect();
     assert!(begun.labels.contains_all(&labels), "{:?}", begun.labels);
-    assert_eq!(begun.format, STATE_FORMAT, "an older version would not answer its parent");
-    assert_eq!(session(&runtime, &parent).await.format, STATE_FORMAT);
+    assert_eq!(begun.format, STATE_FORMAT_LINKED, "an older version would not answer its parent");
+    assert_eq!(session(&runtime, &parent).await.format, STATE_FORMAT_LINKED);
 
     let _worker = worker(&runtime, WorkerOptions::default());
     assert_eq!(rests(&runtime, &parent).await, SessionStatus::Idle);

@@ -21,6 +21,7 @@ mod conditions;
 mod correcting;
 mod custom;
 mod dice;
+mod doubts;
 mod draining;
 mod early;
 mod effects;

@@ -1,7 +1,8 @@
-//! `approve`, `deny`, `answer`: answers to calls that wait for a person or a client.
+//! `approve`, `deny`, `answer`, `settle`: answers to calls that wait for a person or a client, or that ended in doubt.
 
 mod after;
 mod before;
+pub(crate) mod settle;
 mod which;
 
 use holdover_core::message::{ClientAnswer, Decision};

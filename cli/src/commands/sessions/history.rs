@@ -44,7 +44,7 @@ fn references(input: &Input) -> String {
             let prompt = prompt.map(|at| format!("system prompt of message {at}"));
             mode.into_iter().chain(prompt).collect::<Vec<_>>().join(", ")
         }
-        Input::TurnRequested { request, provisions: _, after: _ } => match request {
+        Input::TurnRequested { request, provisions: _, after: _, asks_in_doubt: _ } => match request {
             holdover_core::machine::TurnRequest::Message => "by a message".to_owned(),
             holdover_core::machine::TurnRequest::Resume => "to be taken up again".to_owned(),
         },

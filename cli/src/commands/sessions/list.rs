@@ -161,7 +161,9 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
         PendingKind::Approval => approvals += 1,
         PendingKind::ClientTool => answers += 1,
         PendingKind::Child => children += 1,
-        kind @ (PendingKind::InDoubt | PendingKind::DeadLetter | PendingKind::Other(_)) => newer = Some(kind),
+        // No turn waits for a call in doubt to be settled.
+        PendingKind::InDoubt => {}
+        kind @ (PendingKind::DeadLetter | PendingKind::Other(_)) => newer = Some(kind),
     };
     each_of(ask, count).await?;
     Ok(match &newer {

@@ -2,8 +2,10 @@
 
 use futures::StreamExt;
 use holdover_core::engine::{RunKind, RunOutcome};
+use holdover_core::ids::MessageSeq;
 use holdover_core::machine::Glance;
 use holdover_core::machine::glance::{CallCounts, Interaction};
+use holdover_core::message::{Message, SettlementRecord};
 use holdover_core::phrases;
 use holdover_core::store::{RunRecord, Session};
 use holdover_runtime_local::{RunReport, agent_label, glance_of, machine_of, only_looks, outcome_of};
@@ -22,6 +24,9 @@ use crate::source::{Blueprint, Maker};
 /// The number of runs shown. `sessions runs` shows all.
 const RUNS_SHOWN: usize = 5;
 
+/// The number of the newest messages among which settlements are looked for. `sessions messages` shows all.
+const SETTLED_WITHIN: u32 = 200;
+
 /// Shows the state of one session, and the answers that it waits for.
 pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     if args.follow {
@@ -38,9 +43,14 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         Some(outcome) => front.runtime.output_of(&session.key, outcome).await?,
         None => None,
     };
+    let doubts = owed::doubts(front, &session.key).await?;
+    let settled = settlements(front, &session).await?;
     let runs = all_runs(front, &session.key).await?;
     if front.common.json {
-        front.out.object(&as_json(&session, outcome.as_ref(), output.as_ref(), &debts, &runs)?);
+        let mut shown = as_json(&session, outcome.as_ref(), output.as_ref(), &debts, &runs)?;
+        shown["in_doubt"] = doubts.iter().map(print::debt).collect();
+        shown["settled"] = settled.iter().map(|(record, _)| json!(record)).collect();
+        front.out.object(&shown);
         return Ok(());
     }
     let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", inline(value)));
@@ -112,8 +122,29 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         let line = format!("{} ({kind}) of {}, began {begun}: {end}; {used}", run.epoch, run.worker);
         row("run", &line);
     }
+    for (_, text) in &settled {
+        row("settled", text);
+    }
     debts::all(&front.out, &session.key.id, &debts, now);
+    debts::all(&front.out, &session.key.id, &doubts, now);
     Ok(())
+}
+
+/// Returns the newest settlements of calls in doubt, with the texts that the model sees.
+async fn settlements(front: &Front, session: &Session) -> Result<Vec<(SettlementRecord, String)>, Failure> {
+    if session.last_message == MessageSeq(0) {
+        return Ok(Vec::new());
+    }
+    let newest = front.runtime.snapshot(&session.key, SETTLED_WITHIN).await?.messages;
+    let settled = newest.into_iter().filter_map(|entry| match entry.message {
+        Message::Notice(notice) => notice.settled.map(|record| (*record, notice.text)),
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Tool(_)
+        | Message::Decision(_)
+        | Message::Summary(_) => None,
+    });
+    Ok(settled.collect())
 }
 
 /// Prints a short view of the machine, and prints it again after each change. Ends when the session rests, the reader

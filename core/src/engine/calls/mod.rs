@@ -23,6 +23,7 @@ use crate::words::tool::{Bound, EffectClass, ToolError, ToolReturn, ToolSpec};
 pub(crate) mod answers;
 pub(crate) mod broken;
 pub(crate) mod custom;
+pub(crate) mod doubts;
 pub(crate) mod early;
 pub(crate) mod recovery;
 pub(crate) mod results;
@@ -272,7 +273,8 @@ impl Mind {
         self.draft.events.retain(|event| !told(event));
     }
 
-    fn close(&mut self, pending: PendingId) {
+    /// Closes a pending call. One that was not written yet is not opened.
+    pub(crate) fn close(&mut self, pending: PendingId) {
         let drafted = self.draft.open.iter().position(|new| new.id == pending);
         match drafted {
             // The pending call was never written, so it is not opened.

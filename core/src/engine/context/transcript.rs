@@ -35,6 +35,10 @@ impl Context {
                 self.mind.transcript.grown =
                     self.mind.transcript.grown.saturating_add(compaction::estimate(shown));
             }
+            Message::Notice(notice) if notice.told => {
+                let grown = self.mind.transcript.grown;
+                self.mind.transcript.grown = grown.saturating_add(compaction::estimate(bytes));
+            }
             Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
         self.mind.transcript.last = self.mind.transcript.last.next();
@@ -65,6 +69,7 @@ impl Context {
                 self.mind.keep_result(result);
             }
             let Some(ended) = self.mind.step.ended.remove(&call.id) else { continue };
+            self.calls().ask_in_doubt(call, &ended.result);
             if ended.result.status == ResultStatus::Done {
                 self.mind.step.tools_done.push(ended.result.tool.clone());
             }

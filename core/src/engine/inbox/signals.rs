@@ -42,9 +42,10 @@ impl Mind {
 
 impl InboxHandler<'_> {
     /// Drops the items that no step needs: answers to calls that are no longer pending, and signals, unless they ask
-    /// for a child or replace a waiting message. Applies waiting modes first, so it is used only where a mode may
-    /// change: at rest, at the start of a turn, and in steering.
+    /// for a child or replace a waiting message. Takes settlements and waiting modes first, so it is used only where a
+    /// message may be added and a mode may change: at rest, at the start of a turn, and in steering.
     pub(crate) fn consume_rest(&mut self) {
+        self.cx.calls().take_settlements();
         self.take_modes_before(InboxSeq(u64::MAX));
         let batch = self.cx.mind.machine.state.batch();
         let messages = self.cx.mind.inbox.items.iter().filter(|item| mailbox::is_message(item));

@@ -131,16 +131,18 @@ impl InboxHandler<'_> {
         });
         let state = custom::way_back(to, notices);
         let acted = self.cx.run.acted(&undone);
-        let told = !acted.is_empty();
-        let text = if told {
+        let settled = settlements(&undone);
+        let told = !acted.is_empty() || !settled.is_empty();
+        let text = if acted.is_empty() {
+            format!("taken back: messages {} to {}", to.next(), self.cx.mind.transcript.last)
+        } else {
             format!(
                 "[What was said and done here was taken back and is not shown any more. What these calls did \
                  stands all the same: {}]",
                 acted.join("; ")
             )
-        } else {
-            format!("taken back: messages {} to {}", to.next(), self.cx.mind.transcript.last)
         };
+        let text = std::iter::once(text).chain(settled).collect::<Vec<_>>().join("\n");
         let at = self.cx.append(Message::Notice(Notice { rewound: Some(to), told, ..Notice::new(text) }));
         self.cx.mind.transcript.grown = 0;
         self.cx.mind.draft.decided = true;
@@ -190,4 +192,17 @@ impl Mind {
         let hidden = undone.iter().filter(|(seq, _)| view.shows(*seq) && *seq < counted_to);
         counted.saturating_sub(hidden.map(|(_, message)| compaction::tokens_of(message)).sum())
     }
+}
+
+/// Returns the texts of the settlements among these messages. They stand, whatever is taken back.
+fn settlements(undone: &[(MessageSeq, Arc<Message>)]) -> Vec<String> {
+    let settled = undone.iter().filter_map(|(_, message)| match &**message {
+        Message::Notice(notice) => notice.settled.as_ref().map(|_| notice.text.clone()),
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Tool(_)
+        | Message::Decision(_)
+        | Message::Summary(_) => None,
+    });
+    settled.collect()
 }

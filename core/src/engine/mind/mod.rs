@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::engine::STATE_FORMAT;
 use crate::engine::action::ActionId;
+use crate::engine::calls::doubts::Doubt;
 use crate::engine::compaction::shortening::Shortening;
 use crate::engine::steering::hooks::StepHooks;
 use crate::machine::Machine;
@@ -13,7 +15,7 @@ use crate::time::Timestamp;
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::history::HistoryRow;
-use crate::words::ids::{CallId, InboxSeq, InterruptId, MessageSeq, PendingId};
+use crate::words::ids::{CallId, InboxSeq, InterruptId, MessageSeq, PendingId, StateFormat};
 use crate::words::list::SharedList;
 use crate::words::message::{Message, ToolResult};
 use crate::words::payload::Payload;
@@ -32,6 +34,8 @@ pub(crate) struct Mind {
     pub(crate) transcript: Transcript,
     /// Pending calls that are open in the store.
     pub(crate) open: BTreeSet<PendingId>,
+    /// The calls that ended in doubt and are not settled, by their pending calls.
+    pub(crate) doubts: BTreeMap<PendingId, Doubt>,
     /// The calls that the gate is being asked about.
     pub(crate) consulting: BTreeMap<ActionId, Vec<CallId>>,
     /// The old results that are being summarised.
@@ -144,6 +148,11 @@ impl Draft {
 }
 
 impl Mind {
+    /// Returns the oldest format of the state bytes whose readers can go on with the session.
+    pub(crate) fn format(&self) -> StateFormat {
+        if self.doubts.is_empty() { self.machine.format() } else { STATE_FORMAT }
+    }
+
     pub(crate) fn emit(&mut self, event: Event) {
         self.draft.events.push(event);
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::engine::calls::doubts::Doubt;
 use crate::engine::children::looking::looks_again;
 use crate::engine::compaction::shortening::Shortening;
 use crate::engine::context::Context;
@@ -127,6 +128,7 @@ impl StepIterator {
             },
             transcript: Transcript { last: claim.session.last_message, added: SharedList::new(), grown: 0 },
             open: claim.pending.iter().map(|pending| pending.id.clone()).collect(),
+            doubts: claim.pending.iter().filter_map(Doubt::of).collect(),
             consulting: BTreeMap::new(),
             shortening: Shortening::default(),
             provision_due: false,
@@ -176,11 +178,12 @@ impl StepIterator {
     /// Returns the messages that the run must read before it begins. If a step has calls, these are the messages that
     /// hold the arguments of its calls. Otherwise, they are the messages that hooks receive after a step. A run
     /// without the agent reads arguments only if the arguments of a call were edited, because results contain edited
-    /// arguments.
+    /// arguments, or if a call in doubt can be settled, because its pending call shows them.
     fn needed_messages(&self) -> Vec<MessageRange> {
         let Some(batch) = self.cx.mind.machine.state.batch() else { return self.messages_of_step() };
         let edited = batch.calls.iter().any(|call| call.arguments != batch.message);
-        if self.cx.run.agent.is_none() && !edited {
+        let asks_in_doubt = self.cx.mind.machine.turn.asks_in_doubt;
+        if self.cx.run.agent.is_none() && !edited && !asks_in_doubt {
             return Vec::new();
         }
         let mut places: BTreeSet<MessageSeq> = BTreeSet::from([batch.message]);

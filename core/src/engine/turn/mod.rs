@@ -7,6 +7,7 @@ use crate::engine::{RunKind, RunOutcome};
 use crate::machine::AgentState;
 use crate::store::{InterruptKind, ItemKind, Release, SessionStatus, StoredItem, Wake};
 use crate::time::Timestamp;
+use crate::words::agent::OnDoubt;
 use crate::words::ending::{DoneReason, Ending, StopCause};
 use crate::words::event::Event;
 use crate::words::history::{Input, TurnRequest};
@@ -57,6 +58,9 @@ impl TurnHandler<'_> {
     /// Leaves a session at rest. If messages wait, the next run is due at once.
     pub(crate) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
         self.cx.inbox().consume_rest();
+        if status == SessionStatus::Aborted {
+            self.cx.calls().close_doubts();
+        }
         if self.cx.mind.message_waits() {
             return self.leave_due(outcome, status);
         }
@@ -99,6 +103,8 @@ impl TurnHandler<'_> {
         if by_message && !self.cx.inbox().rewind() {
             return false;
         }
+        // The model reads settlements before the messages of the next turn, and they stay if that turn is taken back.
+        self.cx.calls().take_settlements();
         if let Some(interrupt) =
             self.cx.mind.inbox.interrupt.clone().filter(|_| !self.cx.mind.inbox.interrupt_told)
         {
@@ -140,11 +146,12 @@ impl TurnHandler<'_> {
     /// Gives the claim back, because this run lacks the agent, or leaves the work to another run. The inbox stays
     /// unread, and the session stays due if it was.
     pub(crate) fn pass_on(&mut self) {
+        let mind = &self.cx.mind;
         let wakes = |item: &StoredItem| match &item.kind {
             ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
                 *wake != Wake::Quiet
             }
-            ItemKind::Answer { .. } => false,
+            ItemKind::Answer { .. } => mind.settles(item).is_some(),
         };
         let alarm = match &self.cx.mind.machine.state {
             AgentState::Idle | AgentState::Done { .. } => {
@@ -187,9 +194,11 @@ impl TurnHandler<'_> {
 
     fn begin_turn(&mut self, request: TurnRequest) {
         let stopped = self.cx.mind.inbox.interrupt.is_some();
+        let asks_in_doubt = self.cx.run.agent.as_ref().is_some_and(|agent| agent.in_doubt == OnDoubt::Ask);
         let provisions = !stopped && self.cx.run.agent.as_ref().is_some_and(|agent| agent.has_surroundings());
         self.note_request(request);
-        self.cx.feed(Input::TurnRequested { request, provisions, after: self.cx.mind.transcript.last });
+        let after = self.cx.mind.transcript.last;
+        self.cx.feed(Input::TurnRequested { request, provisions, after, asks_in_doubt });
         self.cx.inbox().take_first();
         self.cx.inbox().consume_rest();
         self.cx.mind.draft.decided = true;

@@ -18,7 +18,10 @@ fn error() -> ErrorInfo {
 }
 
 fn begins(request: TurnRequest) -> Vec<Input> {
-    vec![Input::TurnRequested { request, provisions: false, after: MessageSeq(0) }, Input::Provisioned]
+    vec![
+        Input::TurnRequested { request, provisions: false, after: MessageSeq(0), asks_in_doubt: false },
+        Input::Provisioned,
+    ]
 }
 
 fn asked() -> Input {

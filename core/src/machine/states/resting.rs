@@ -9,7 +9,7 @@ use crate::words::ids::TurnNumber;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
-        Input::TurnRequested { request, provisions, after } => {
+        Input::TurnRequested { request, provisions, after, asks_in_doubt } => {
             machine.turn.number = machine.turn.number.next();
             machine.turn.open = true;
             machine.turn.used_before = (machine.turn.number > TurnNumber(1)).then_some(machine.usage);
@@ -27,6 +27,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.held_until = None;
             machine.turn.broken = 0;
             machine.turn.answered &= *request == TurnRequest::Resume;
+            machine.turn.asks_in_doubt = *asks_in_doubt;
             machine.turn.provisioned = *provisions;
             machine.turn.handing_over = None;
             // A session that took over keeps the addresses to which it owes its outcome.

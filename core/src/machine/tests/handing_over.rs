@@ -82,7 +82,7 @@ fn what_the_turn_owes_moves_to_its_successor_with_what_is_left_of_its_share() {
     let [reply] = &successor.replies[..] else { panic!("{successor:?}") };
     assert_eq!((reply.allowance.steps, reply.allowance.tokens), (Some(3), Some(70)));
     assert_eq!(reply.used_before.tokens.total(), 30);
-    assert_eq!(ended.format(), turn::STATE_FORMAT);
+    assert_eq!(ended.format(), turn::STATE_FORMAT_LINKED);
     let done = fed(&fed(&ended, &Input::Told), &Input::TornDown);
     assert_eq!(done.successors, [handed_to()]);
     assert_eq!(done.state.ended().unwrap().handed_to.as_deref(), Some(&handed_to()));
@@ -108,8 +108,12 @@ fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_fr
         at(AgentState::Done { ending: Ending::handing_over(handed_to()), usage: Usage::default() });
     rests.remember_successor(handed_to());
     let successor = fed(&rests, &input(vec![reply_to()]));
-    let begins =
-        Input::TurnRequested { request: TurnRequest::Resume, provisions: false, after: MessageSeq(3) };
+    let begins = Input::TurnRequested {
+        request: TurnRequest::Resume,
+        provisions: false,
+        after: MessageSeq(3),
+        asks_in_doubt: false,
+    };
     assert_eq!(fed(&successor, &begins).turn.replies, [reply_to()]);
     let mut later = fed(&successor, &begins);
     later.state = AgentState::Done { ending: Ending::of(DoneReason::ModelStop), usage: Usage::default() };

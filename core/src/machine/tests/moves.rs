@@ -12,7 +12,12 @@ fn move_of(state: AgentState, input: &Input) -> Transition {
 }
 
 fn turn_requested() -> Input {
-    Input::TurnRequested { request: TurnRequest::Message, provisions: true, after: MessageSeq(0) }
+    Input::TurnRequested {
+        request: TurnRequest::Message,
+        provisions: true,
+        after: MessageSeq(0),
+        asks_in_doubt: false,
+    }
 }
 
 #[test]
@@ -190,8 +195,12 @@ fn b09_a_message_begins_a_turn_without_steering_at_the_first_attempt_and_at_its_
     let ready = transition(&begun, &Input::Provisioned, &FACTS).unwrap().next;
     assert_eq!(ready.state, AgentState::Thinking { step: StepNumber(2), attempt: 0 });
     // A turn that is resumed is steered first, because it may be over already.
-    let again =
-        Input::TurnRequested { request: TurnRequest::Resume, provisions: false, after: MessageSeq(0) };
+    let again = Input::TurnRequested {
+        request: TurnRequest::Resume,
+        provisions: false,
+        after: MessageSeq(0),
+        asks_in_doubt: false,
+    };
     let begun = transition(&machine, &again, &FACTS).unwrap().next;
     let ready = transition(&begun, &Input::Provisioned, &FACTS).unwrap().next;
     assert_eq!(ready.state, AgentState::Steering { from: SteeringFrom::Resumed });

@@ -64,3 +64,16 @@ pub enum AtMax {
     /// asked if the limit was set by the parent or the caller that gave the task.
     Ask,
 }
+
+/// The consequence when a call ends in doubt: it may have acted, and its result is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDoubt {
+    /// The model is told.
+    #[default]
+    Tell,
+    /// The model is told, and a pending call of kind `in_doubt` is opened, so that somebody can say what became of the
+    /// call. The turn does not wait for it. At most [`DOUBTS_OPEN_MAX`](crate::engine::DOUBTS_OPEN_MAX) are open in a
+    /// session. An abort closes them.
+    Ask,
+}

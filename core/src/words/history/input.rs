@@ -33,6 +33,9 @@ pub enum Input {
         /// The newest message before the turn.
         #[serde(default, skip_serializing_if = "is_default")]
         after: MessageSeq,
+        /// True if calls of the turn that end in doubt can be settled by hand.
+        #[serde(default, skip_serializing_if = "is_default")]
+        asks_in_doubt: bool,
     },
     /// Everything after a message is taken back while the session rests, including changes to the mode and
     /// the system prompt.

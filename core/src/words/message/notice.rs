@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::custom::Undo;
 use crate::words::ids::{CallId, MessageSeq};
+use crate::words::message::SettlementRecord;
 
 /// A message of the engine to followers of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +15,8 @@ pub struct Notice {
     /// this notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewound: Option<MessageSeq>,
-    /// True if the model also sees the notice, because the turn that was taken back had effects.
+    /// True if the model also sees the notice, because the turn that was taken back had effects, or because the
+    /// notice settles a call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
     /// The arguments that a hook set in place of the model's, or those of a request for more steps.
@@ -27,6 +29,9 @@ pub struct Notice {
     /// Summaries of old results. The model sees them in place of the results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_short: Vec<InShort>,
+    /// The settlement that the notice reports, if it reports one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Box<SettlementRecord>>,
 }
 
 impl Notice {
@@ -39,6 +44,7 @@ impl Notice {
             rewriting: None,
             in_short: Vec::new(),
             state: Vec::new(),
+            settled: None,
         }
     }
 }

@@ -19,7 +19,7 @@ use holdover_core::background::{ChildEnd, end_key, told_of_end};
 use holdover_core::children::{
     ChildNames, ChildOutcome, ChildPlan, Children, Parent, ReplyBy, ReplyTo, Unanswered,
 };
-use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT};
+use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT_LINKED};
 use holdover_core::ids::{CallId, Fence, PendingId, QueueLabel, SessionKey};
 use holdover_core::machine::Successor;
 use holdover_core::message::Said;
@@ -188,7 +188,7 @@ impl Family {
             queue,
             labels,
             definition,
-            format: STATE_FORMAT,
+            format: STATE_FORMAT_LINKED,
             items,
             start: Start::WithItems,
         }

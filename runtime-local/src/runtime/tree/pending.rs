@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::ids::{PendingId, SessionId, SessionKey};
-use holdover_core::machine::CallState;
+use holdover_core::machine::{Call, CallState};
 use holdover_core::store::{
     Labels, PageRequest, PendingCall, PendingKind, PendingQuery, Session, SessionQuery, StoreErrorKind,
 };
@@ -114,9 +114,11 @@ impl Runtime {
 /// it.
 fn may_owe(session: &Session) -> bool {
     let Ok(machine) = machine_of(session) else { return true };
+    // A call in doubt can be settled while the turn goes on.
+    let asks_in_doubt = machine.as_ref().is_some_and(|machine| machine.turn.asks_in_doubt);
     let batch = machine.as_ref().and_then(|machine| machine.state.batch());
-    batch
-        .into_iter()
-        .flat_map(|batch| &batch.calls)
-        .any(|call| call.state.pending().is_some() && !matches!(call.state, CallState::BlockedOnChild { .. }))
+    let waits = |call: &Call| {
+        call.state.pending().is_some() && !matches!(call.state, CallState::BlockedOnChild { .. })
+    };
+    asks_in_doubt || batch.into_iter().flat_map(|batch| &batch.calls).any(waits)
 }
