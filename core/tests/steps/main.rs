@@ -31,6 +31,7 @@ mod denials;
 mod draining;
 mod early;
 mod endings;
+mod falling_back;
 mod handoff;
 mod hooking;
 mod images;
