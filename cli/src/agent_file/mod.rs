@@ -61,6 +61,7 @@ struct AgentFile {
     gate: Option<Spanned<GateRef>>,
     human_only: Vec<Spanned<ToolName>>,
     on_denial: OnDenial,
+    tool_fallbacks: BTreeMap<ToolName, Spanned<ToolName>>,
     limits: LimitsEntry,
     loops: LoopDetection,
     compaction: Compaction,
@@ -147,6 +148,13 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             return Err(at(tool.span(), why));
         }
     }
+    for (tool, fallback) in &file.tool_fallbacks {
+        let unknown = |name: &&str| !names.contains(name) && !is_theirs(name);
+        if let Some(unknown) = [tool.as_str(), fallback.get_ref().as_str()].into_iter().find(unknown) {
+            let why = format!("tool_fallbacks.{tool}: tool {unknown:?} is none of the agent's tools");
+            return Err(at(fallback.span(), why));
+        }
+    }
     let sandbox = tools::sandbox(file.sandbox, &tools, folder).map_err(|(span, why)| at(span, why))?;
     let skills = skills(&file.skills, folder).map_err(|(span, why)| at(span, why))?;
     let output_schema = output_schema(file.output_schema, file.output_schema_file, folder)
@@ -185,6 +193,11 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         early_reads: file.early_reads,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         on_denial: file.on_denial,
+        tool_fallbacks: file
+            .tool_fallbacks
+            .into_iter()
+            .map(|(tool, fallback)| (tool, fallback.into_inner()))
+            .collect(),
         ..AgentSpec::new(file.name.unwrap_or_else(|| stem.to_owned()))
     };
     Ok(Blueprint {

@@ -30,7 +30,7 @@ pub use ending::{AtMax, OnDenial, StopCondition, StopSignals};
 pub use hooks::{HookPoint, OnFailure};
 pub use limits::{Limits, Prices};
 pub use loops::{COUNTED_MAX, LoopDetection};
-pub use retries::{OnTrip, Retries};
+pub use retries::{OnTrip, PROVISION_RETRIES_MAX, PROVISION_WAIT_MAX, Retries};
 
 /// The definition of an agent as the core sees it: instructions, tools, limits and rules. The runtime holds the
 /// models, the gate, and the code of the tools and the hooks.
@@ -240,7 +240,9 @@ impl AgentSpec {
         let spec = |name: &ToolName| self.tools.iter().find(|spec| spec.name == *name);
         match spec(tool).map(|spec| spec.runs_on) {
             None => return Some("the agent has no such tool".to_owned()),
-            Some(RunsOn::Client) => return Some("a client runs this tool, so its calls are never sent again".to_owned()),
+            Some(RunsOn::Client) => {
+                return Some("a client runs this tool, so its calls are never sent again".to_owned());
+            }
             Some(RunsOn::Child) => return Some("a sub-agent has no fallback".to_owned()),
             Some(RunsOn::Server) => {}
         }
@@ -248,7 +250,9 @@ impl AgentSpec {
         while let Some(next) = self.tool_fallbacks.get(last) {
             match spec(next).map(|spec| spec.runs_on) {
                 None => return Some(format!("the agent has no tool {next}")),
-                Some(RunsOn::Child) => return Some(format!("{next} is a sub-agent, which cannot be a fallback")),
+                Some(RunsOn::Child) => {
+                    return Some(format!("{next} is a sub-agent, which cannot be a fallback"));
+                }
                 Some(RunsOn::Server | RunsOn::Client) => {}
             }
             if seen.contains(&next) {

@@ -107,8 +107,15 @@ fn c53_the_gate_decides_on_the_fallback_as_on_a_call_of_that_tool() {
         let mut run = bench.run();
         run.comes_back("c1-0", not_run());
         let asked = bench.asked();
-        assert_eq!((asked.kind.clone(), tools_sent(&bench)), (PendingKind::Approval, vec!["edit".to_owned()]));
-        if approves { bench.approve(&asked) } else { bench.deny(&asked) };
+        assert_eq!(
+            (asked.kind.clone(), tools_sent(&bench)),
+            (PendingKind::Approval, vec!["edit".to_owned()])
+        );
+        if approves {
+            bench.approve(&asked)
+        } else {
+            bench.deny(&asked)
+        };
         let mut run = bench.run();
         if approves {
             assert_eq!(run.calls_out(), ["c1-0"]);
@@ -176,7 +183,10 @@ fn c53_a_dangerous_call_is_never_sent_again_but_falls_back_if_it_was_never_sent(
     run.comes_back("c1-0", not_run());
     run.returns("c1-0", "noted");
     run.model(text("done"));
-    assert_eq!((tools_sent(&bench), bench.statuses()), (vec!["wipe".into(), "note".into()], vec![ResultStatus::Done]));
+    assert_eq!(
+        (tools_sent(&bench), bench.statuses()),
+        (vec!["wipe".into(), "note".into()], vec![ResultStatus::Done])
+    );
     check::at_rest(&bench);
 }
 
@@ -190,7 +200,11 @@ fn c53_a_fallback_survives_the_death_of_its_run_before_and_while_the_gate_is_ask
     run.comes_back("c1-0", not_run());
     let stored = bench.machine();
     let call = &stored.state.batch().unwrap().calls[0];
-    assert_eq!((call.tool.as_str(), &call.state), ("pay", &CallState::Gating), "durable before the gate has answered");
+    assert_eq!(
+        (call.tool.as_str(), &call.state),
+        ("pay", &CallState::Gating),
+        "durable before the gate has answered"
+    );
     bench.crash(run);
     let mut run = bench.run();
     assert!(run.calls_out().contains(&"c1-0".to_owned()), "{:?}", run.calls_out());

@@ -49,6 +49,7 @@ mod panicking;
 mod partial;
 mod patterns;
 mod phases;
+mod provisioning;
 mod reading;
 mod renewing;
 mod replaying;

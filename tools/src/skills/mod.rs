@@ -142,6 +142,11 @@ impl Provisioner for Skills {
         loaded.map_err(|error| ErrorInfo::new("skills.unreadable", error.to_string()))
     }
 
+    /// A skill that cannot be read is a matter of its files.
+    fn is_transient(&self, _error: &ErrorInfo) -> bool {
+        false
+    }
+
     async fn tear_down(&self, _session: &SessionKey, _turn: TurnNumber) -> Result<(), ErrorInfo> {
         Ok(())
     }
