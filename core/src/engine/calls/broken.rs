@@ -147,6 +147,6 @@ impl Mind {
     }
 }
 
-/// The most characters of an error text that are kept while a call waits or runs as a fallback. The text is limited because it is part of
-/// the state.
+/// The most characters of an error text that are kept while a call waits or runs as a fallback. The text is limited
+/// because it is part of the state.
 const WHY_CHARS_MAX: usize = 1_000;
