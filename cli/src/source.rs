@@ -348,6 +348,9 @@ impl Blueprint {
         for tool in &spec.human_only {
             agent = agent.human_only(tool.clone());
         }
+        for (tool, fallback) in &spec.tool_fallbacks {
+            agent = agent.tool_fallback(tool.clone(), fallback.clone());
+        }
         if let Some(policy) = spec.on_message {
             agent = agent.on_message(policy);
         }

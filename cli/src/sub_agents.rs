@@ -181,6 +181,7 @@ pub(crate) fn spec_of_top(spec: &AgentSpec, path: &[ToolName]) -> Result<AgentSp
         breaker: spec.breaker.clone(),
         durability: spec.durability,
         human_only: spec.human_only.clone(),
+        tool_fallbacks: spec.tool_fallbacks.clone(),
         ..AgentSpec::new(name)
     };
     top.limits.prices = spec.limits.prices;

@@ -87,6 +87,34 @@ fallback = ["scripted:refuses.toml", { model = "scripted:spare.toml", prices = {
 }
 
 #[test]
+fn c53_an_agent_file_names_the_tool_to_fall_back_on_as_the_page_shows() {
+    let page = include_str!("../../docs/how-to/failures.md");
+    let (_, example) = page.split_once("```toml\ntool_fallbacks").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let fixture = Fixture::new();
+    let play =
+        "[[turns]]\ncalls = [{ tool = 'charge', arguments = { cents = 5 } }]\n[[turns]]\nsay = 'Done.'\n";
+    fixture.write("play.toml", play);
+    let file =
+        format!("model = 'scripted:play.toml'\ntool_fallbacks{example}\n[retries]\ntool_waits_ms = []\n");
+    fixture.write("till.toml", &file);
+    fixture.run(&["run", "till.toml", "--session", "s", "charge it"]).ends(0).says("Done.");
+    let told = fixture.run(&["events", "s"]).ends(0);
+    assert!(
+        told.out.contains("falls back from charge to charge_elsewhere: charge-card: could not be started"),
+        "{told:#?}"
+    );
+    let said = fixture.run(&["sessions", "messages", "s"]).ends(0);
+    assert!(said.out.contains("charge could not be run") && said.out.contains("charged 5"), "{said:#?}");
+    fixture.run(&["sessions", "replay", "s"]).ends(0);
+    let one_way = "charge = \"charge_elsewhere\"";
+    let circle = file.replace(one_way, &format!("{one_way}, charge_elsewhere = \"charge\""));
+    fixture.write("circle.toml", &circle);
+    let refused = fixture.run(&["run", "circle.toml", "charge it"]).ends(2);
+    assert!(refused.err.contains("tool_fallbacks.charge: the fallbacks lead back to charge"), "{refused:#?}");
+}
+
+#[test]
 fn u10_a_breaker_is_seen_and_is_closed_by_hand() {
     let fixture = Fixture::new();
     let agent = "name = 'guarded'\nmodel = 'scripted:out.toml'\n[retries]\nmodel_waits_ms = []\n[breaker]\nfailures = 2\n";

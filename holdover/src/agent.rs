@@ -26,8 +26,9 @@
 
 pub use holdover_core::agent::{
     AgentSpec, AtMax, BreakerRules, CHILDREN_MAX, ChildRules, ChildTool, Compaction, Durability,
-    EARLY_READS_MAX, FAN_OUT_MAX, Fallback, Limits, LoopDetection, OnDenial, OnDoubt, OnTrip, Prices,
-    Retries, StopCondition, StopSignals,
+    EARLY_READS_MAX, FAN_OUT_MAX, Fallback, Limits, LoopDetection, OnDenial, OnDoubt, OnTrip,
+    PROVISION_RETRIES_MAX, PROVISION_WAIT_MAX, Prices, Retries, StopCondition, StopSignals,
+    TOOL_FALLBACKS_MAX,
 };
 pub use holdover_core::background::BACKGROUND_MAX;
 pub use holdover_core::children::Tasks;

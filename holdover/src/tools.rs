@@ -35,8 +35,8 @@ pub use holdover_core::ids::{CallId, ToolName};
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::skill::{SkillEntry, SkillSet};
 pub use holdover_core::tool::{
-    Access, Bound, CLEANUP_MAX, CallHandle, CallLink, EffectClass, Progress, ResourceProfile, RunsOn,
-    StopRequest, Stopped, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
+    Access, Bound, CLEANUP_MAX, CallHandle, CallLink, EffectClass, NotRunTool, Progress, ResourceProfile,
+    RunsOn, StopRequest, Stopped, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
 };
 pub use holdover_runtime_local::ClientTool;
 #[cfg(feature = "tools")]

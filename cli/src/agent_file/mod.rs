@@ -72,6 +72,7 @@ struct AgentFile {
     hook: Vec<Spanned<HookRef>>,
     human_only: Vec<Spanned<ToolName>>,
     on_denial: OnDenial,
+    tool_fallbacks: BTreeMap<ToolName, Spanned<ToolName>>,
     limits: LimitsEntry,
     loops: LoopDetection,
     compaction: CompactionEntry,
@@ -158,6 +159,13 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             return Err(at(tool.span(), why));
         }
     }
+    for (tool, fallback) in &file.tool_fallbacks {
+        let unknown = |name: &&str| !names.contains(name) && !is_theirs(name);
+        if let Some(unknown) = [tool.as_str(), fallback.get_ref().as_str()].into_iter().find(unknown) {
+            let why = format!("tool_fallbacks.{tool}: tool {unknown:?} is none of the agent's tools");
+            return Err(at(fallback.span(), why));
+        }
+    }
     let sandbox = tools::sandbox(file.sandbox, &tools, folder).map_err(|(span, why)| at(span, why))?;
     let skills = skills::read(file.skills, file.skill_sources, file.skill_namespaces, folder)
         .map_err(|(span, why)| at(span, why))?;
@@ -214,6 +222,11 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         state: file.state,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         on_denial: file.on_denial,
+        tool_fallbacks: file
+            .tool_fallbacks
+            .into_iter()
+            .map(|(tool, fallback)| (tool, fallback.into_inner()))
+            .collect(),
         ..AgentSpec::new(file.name.unwrap_or_else(|| stem.to_owned()))
     };
     Ok(Blueprint {

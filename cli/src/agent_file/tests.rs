@@ -18,6 +18,7 @@ instructions = "Keep the notes."
 tools = ["read_file", "write_file", "run_command"]
 permissions = "manual"
 human_only = ["run_command"]
+tool_fallbacks = { charge = "sleep" }
 always_allow = ["read_*"]
 on_denial = "end_turn"
 stop_when = [{ tool_done = "write_file" }, { text_contains = "DONE" }]
@@ -182,6 +183,10 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "model = 'openai:m'\ntools = ['sleep']\n[[approval]]\ntool = 'sleep'\naction = 'ask'\nterms = { approvers = { names = ['a'], needed = 2 } }\n",
             "line 3: approval: terms: approvers: 2 are needed, 1 are named",
+        ),
+        (
+            "model = 'openai:m'\ntools = ['sleep']\ntool_fallbacks = { sleep = 'wait' }\n",
+            "line 3: tool_fallbacks.sleep: tool \"wait\" is none of the agent's tools",
         ),
         ("model = 'openai:m'\n[gate]\nurl = 'gate'\n", "line 2: gate: url: "),
         (

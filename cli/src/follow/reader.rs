@@ -192,6 +192,7 @@ impl<'a> Reader<'a> {
             | Event::TeardownFailed { .. }
             | Event::FellBack { .. }
             | Event::CallRetried { .. }
+            | Event::CallFellBack { .. }
             | Event::CircuitOpened { .. }
             | Event::Done { .. }
             | Event::AgentEnd { .. } => {}

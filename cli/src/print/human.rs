@@ -128,6 +128,9 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::CallRetried { tool, until, why, .. } => {
             dim(format!("• {tool} could not be run: {why}; it is tried again at {}", instant(*until)))
         }
+        Event::CallFellBack { from, to, why, .. } => {
+            dim(format!("• {from} could not be run: {why}; {to} is called instead"))
+        }
         Event::CircuitOpened { calls, why } => {
             bold(format!("! {} in a row could not be run; the last: {why}", counted(*calls, "call")))
         }
@@ -252,6 +255,9 @@ pub(crate) fn event(event: &Event) -> String {
         Event::FellBack { model, error } => format!("falls back on {model}: {error}"),
         Event::CallRetried { call, tool, until, attempt, why } => {
             format!("call {call} of {tool} waits until {}, then attempt {attempt}: {why}", instant(*until))
+        }
+        Event::CallFellBack { call, from, to, why } => {
+            format!("call {call} falls back from {from} to {to}: {why}")
         }
         Event::CircuitOpened { calls, why } => {
             let calls = counted(*calls, "call");

@@ -141,7 +141,13 @@ impl StepIterator {
         let asking = batch.is_asking() && !self.cx.end.starts_nothing();
         let startable = if self.cx.end.starts_nothing() { Vec::new() } else { batch.startable() };
         let (free, marked): (Vec<CallId>, Vec<CallId>) = startable.into_iter().partition(|id| {
-            batch.call(id).is_some_and(|call| call.effect == EffectClass::ReadOnly && !call.dangerous)
+            batch.call(id).is_some_and(|call| {
+                call.effect == EffectClass::ReadOnly && !call.dangerous && call.instead_of.is_empty()
+            })
+        });
+        // That a call fell back becomes durable at once: before the gate is asked, and before the fallback starts.
+        let fell_back = batch.calls.iter().any(|call| {
+            !call.instead_of.is_empty() && matches!(call.state, CallState::Queued | CallState::Gating)
         });
         let only_reads = batch.calls.iter().all(|call| {
             call.state.is_end()
@@ -160,6 +166,10 @@ impl StepIterator {
         if !free.is_empty() && (!self.cx.run.is_sync() || durable) {
             self.cx.calls().send(&free);
             return true;
+        }
+        if fell_back && asking && self.cx.mind.draft.decided && self.writes.writing.is_none() {
+            self.commit(None, Vec::new());
+            return false;
         }
         if self.writes.writing.is_some() || asking {
             return false;

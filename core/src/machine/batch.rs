@@ -194,6 +194,7 @@ mod tests {
             panel: None,
             sent_before: false,
             tries: 0,
+            instead_of: Vec::new(),
             changes: Vec::new(),
             state,
         }

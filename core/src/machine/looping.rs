@@ -189,6 +189,7 @@ mod tests {
             denial: None,
             changes: Vec::new(),
             images: Images::none(),
+            instead_of: Vec::new(),
         };
         [Message::Assistant(asked), Message::Tool(result)]
     }

@@ -56,6 +56,7 @@ pub(crate) fn batch(step: StepNumber, asked: &AskedForMore) -> Batch {
         panel: None,
         sent_before: false,
         tries: 0,
+        instead_of: Vec::new(),
         changes: Vec::new(),
         state: CallState::BlockedOnUser { pending: asked.pending.clone(), deadline: asked.deadline },
     };

@@ -47,6 +47,7 @@ fn call(id: &str, state: CallState) -> Call {
         panel: None,
         sent_before: false,
         tries: 0,
+        instead_of: Vec::new(),
         changes: Vec::new(),
         state,
     }

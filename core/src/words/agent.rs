@@ -10,7 +10,7 @@ use crate::words::message::{MessagePolicy, WhileAsking};
 use crate::words::mode::Mode;
 use crate::words::output::OutputSpec;
 use crate::words::payload::is_default;
-use crate::words::tool::ToolSpec;
+use crate::words::tool::{RunsOn, ToolSpec};
 
 mod breaker;
 mod children;
@@ -30,7 +30,7 @@ pub use ending::{AtMax, OnDenial, OnDoubt, StopCondition, StopSignals};
 pub use hooks::{HookPoint, OnFailure};
 pub use limits::{Limits, Prices};
 pub use loops::{COUNTED_MAX, LoopDetection};
-pub use retries::{OnTrip, Retries};
+pub use retries::{OnTrip, PROVISION_RETRIES_MAX, PROVISION_WAIT_MAX, Retries};
 
 /// The definition of an agent as the core sees it: instructions, tools, limits and rules. The runtime holds the
 /// models, the gate, and the code of the tools and the hooks.
@@ -79,6 +79,11 @@ pub struct AgentSpec {
     /// and unreadable messages do not lead to another model. Each step begins with the agent's own model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
+    /// The fallback of each tool that has one: the tool that is called with the same arguments if a call of the first
+    /// could not be run and is not sent again. Such a call is never in doubt and was never refused. The gate decides on
+    /// it as a call of the fallback. A fallback may have a fallback, up to [`TOOL_FALLBACKS_MAX`] in a row.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tool_fallbacks: BTreeMap<ToolName, ToolName>,
     /// The token prices of models that are set for one mode. A mode that is not listed has the prices of the
     /// agent's own model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -145,6 +150,7 @@ impl AgentSpec {
             retries: Retries::default(),
             breaker: None,
             fallback: Vec::new(),
+            tool_fallbacks: BTreeMap::new(),
             mode_prices: BTreeMap::new(),
             on_message: None,
             on_message_while_asking: WhileAsking::default(),
@@ -221,6 +227,50 @@ impl AgentSpec {
         usize::try_from(model.checked_sub(1)?).ok().and_then(|at| self.fallback.get(at))
     }
 
+    /// Returns the tool that is called if this one could not be run, if there is one and the agent has it.
+    pub(crate) fn fallback_of(&self, tool: &str) -> Option<&ToolSpec> {
+        let named = self.tool_fallbacks.iter().find(|(from, _)| from.as_str() == tool);
+        named.and_then(|(_, to)| self.tool(to.as_str()))
+    }
+
+    /// Returns the reason why a fallback of a tool cannot work, with the tool that has it: one of the two is unknown, the
+    /// first does not run in this program, the fallback is a sub-agent, or the fallbacks lead in a circle or over more than
+    /// [`TOOL_FALLBACKS_MAX`] tools.
+    pub fn fault_of_fallbacks(&self) -> Option<(&ToolName, String)> {
+        self.tool_fallbacks.keys().find_map(|tool| Some((tool, self.fault_of_fallback(tool)?)))
+    }
+
+    fn fault_of_fallback(&self, tool: &ToolName) -> Option<String> {
+        let spec = |name: &ToolName| self.tools.iter().find(|spec| spec.name == *name);
+        match spec(tool).map(|spec| spec.runs_on) {
+            None => return Some("the agent has no such tool".to_owned()),
+            Some(RunsOn::Client) => {
+                return Some("a client runs this tool, so its calls are never sent again".to_owned());
+            }
+            Some(RunsOn::Child) => return Some("a sub-agent has no fallback".to_owned()),
+            Some(RunsOn::Server) => {}
+        }
+        let (mut last, mut seen) = (tool, vec![tool]);
+        while let Some(next) = self.tool_fallbacks.get(last) {
+            match spec(next).map(|spec| spec.runs_on) {
+                None => return Some(format!("the agent has no tool {next}")),
+                Some(RunsOn::Child) => {
+                    return Some(format!("{next} is a sub-agent, which cannot be a fallback"));
+                }
+                Some(RunsOn::Server | RunsOn::Client) => {}
+            }
+            if seen.contains(&next) {
+                return Some(format!("the fallbacks lead back to {next}"));
+            }
+            if seen.len() > TOOL_FALLBACKS_MAX {
+                return Some(format!("more than {TOOL_FALLBACKS_MAX} fallbacks follow it"));
+            }
+            seen.push(next);
+            last = next;
+        }
+        None
+    }
+
     /// Returns the tool with this name, if the agent has it.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name.as_str() == name)
@@ -237,6 +287,9 @@ pub struct Fallback {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
 }
+
+/// The maximum number of fallbacks that one call goes through.
+pub const TOOL_FALLBACKS_MAX: usize = 3;
 
 /// The maximum number of calls of one answer that [begin early](AgentSpec::early_reads). Their results are held in
 /// memory until the calls are sent or dropped.

@@ -240,6 +240,17 @@ pub enum Event {
         /// The reason why the call gave no result.
         why: String,
     },
+    /// A call could not be run, and the fallback of its tool is called in its place.
+    CallFellBack {
+        /// The id of the call.
+        call: CallId,
+        /// The tool that could not be run.
+        from: String,
+        /// The tool that is called in its place, if the gate allows it.
+        to: String,
+        /// The reason why the call could not be run.
+        why: String,
+    },
     /// The circuit of the turn opened, because too many calls in a row could not be run or gave no result.
     CircuitOpened {
         /// The number of these calls.

@@ -13,6 +13,7 @@ use crate::words::image::Images;
 use crate::words::mode::Briefing;
 use crate::words::panel::Panel;
 use crate::words::payload::{Digest, Payload};
+use crate::words::tool::NotRunTool;
 
 mod answer;
 mod notice;
@@ -195,7 +196,7 @@ pub struct CallRequest {
 pub struct ToolResult {
     /// The id of the call.
     pub call: CallId,
-    /// The name of the tool.
+    /// The name of the tool; of a call that fell back, the tool that was called last.
     pub tool: String,
     /// The final status of the call.
     pub status: ResultStatus,
@@ -226,6 +227,10 @@ pub struct ToolResult {
     /// The pictures that the model sees beside the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
+    /// The tools that could not be run before, in order, if the result is that of a fallback. The first is the one that
+    /// the model asked for. The text begins with a line about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instead_of: Vec<NotRunTool>,
 }
 
 impl ToolResult {

@@ -90,6 +90,15 @@ impl ToolSpec {
     }
 }
 
+/// A tool that could not be run, so that its fallback was called in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NotRunTool {
+    /// The name of the tool.
+    pub tool: String,
+    /// The reason why it could not be run, cut after 1000 characters.
+    pub why: String,
+}
+
 /// The way in which a call uses a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

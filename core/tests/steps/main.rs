@@ -32,6 +32,7 @@ mod doubts;
 mod draining;
 mod early;
 mod endings;
+mod falling_back;
 mod handoff;
 mod hooking;
 mod images;

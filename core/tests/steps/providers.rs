@@ -247,6 +247,7 @@ mod tests {
             sent: None,
             denial: None,
             changes: Vec::new(),
+            instead_of: Vec::new(),
             images: Images::none(),
         })
     }

@@ -66,6 +66,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
         denial: None,
         changes: Vec::new(),
         images: Images::none(),
+        instead_of: Vec::new(),
     })
 }
 

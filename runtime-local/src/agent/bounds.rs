@@ -16,6 +16,16 @@ pub(super) fn check(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
     }
 }
 
+/// Returns an error for the first fallback of a tool that cannot work.
+pub(super) fn check_fallbacks(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
+    match spec.fault_of_fallbacks() {
+        Some((tool, why)) => {
+            Err(AgentError::ToolFallback { agent: agent.to_owned(), tool: tool.clone(), why })
+        }
+        None => Ok(()),
+    }
+}
+
 /// A field, and the reason why its value is refused.
 type Refused = (&'static str, String);
 

@@ -15,12 +15,12 @@ use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::prompt::system_prompt;
-use holdover_core::provision::Provisioner;
 use holdover_core::skill::{SkillEntry, SkillSet};
 use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
+use super::provisioning::Choices;
 use super::sub_agent::SubAgent;
 use super::{Agent, ClientTool, Definition, EquippedTool, Summariser, ToldToModel, bounds, custom, output};
 use crate::error::AgentError;
@@ -40,7 +40,7 @@ pub struct AgentBuilder {
     pub(super) models: BTreeMap<Mode, Arc<dyn Model>>,
     pub(super) skills: Vec<SkillEntry>,
     pub(super) summariser: Option<Summariser>,
-    pub(super) provisioners: Vec<Arc<dyn Provisioner>>,
+    pub(super) provisioners: Vec<Choices>,
     pub(super) sub_agents: Vec<SubAgent>,
     pub(super) source: Option<Value>,
     pub(super) output: Option<Value>,
@@ -105,7 +105,7 @@ impl AgentBuilder {
     /// Adds skills. The prompt lists them, and the model reads them with the tool `read_skill`.
     pub fn skills(mut self, skills: impl SkillSet) -> Self {
         self.skills.extend(skills.index());
-        self.provisioners.push(skills.provisioner());
+        self.provisioners.push(Choices::only(skills.provisioner()));
         self.shared_tool(skills.tool())
     }
 
@@ -169,13 +169,6 @@ impl AgentBuilder {
         condition: impl Fn(&StepEnded) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         self.hook(StopIf::new(name, condition))
-    }
-
-    /// Adds code that prepares the environment of the agent's turns, and frees it again. Several provisioners
-    /// prepare one after another, and free in the reverse order.
-    pub fn provisioner(mut self, provisioner: Arc<dyn Provisioner>) -> Self {
-        self.provisioners.push(provisioner);
-        self
     }
 
     /// Sets the limits of the agent's turns.
@@ -329,6 +322,7 @@ impl AgentBuilder {
             state,
             ..self.spec
         };
+        bounds::check_fallbacks(&name, &spec)?;
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = |mode| ToldToModel {

@@ -7,6 +7,7 @@ mod client_tool;
 mod custom;
 mod models;
 mod output;
+mod provisioning;
 mod sub_agent;
 mod summariser;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 pub use builder::AgentBuilder;
 pub use client_tool::ClientTool;
+pub(crate) use provisioning::Choices;
 pub use sub_agent::{SUB_AGENT_DEPTH_MAX, SubAgent};
 pub(crate) use summariser::Summariser;
 
@@ -24,7 +26,6 @@ use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
-use holdover_core::provision::Provisioner;
 use holdover_core::store::Labels;
 use holdover_core::tool::Tool;
 use jsonschema::Validator;
@@ -45,7 +46,7 @@ pub struct Agent {
     gate: Arc<dyn PolicyGate>,
     hooks: Hooks,
     summariser: Option<Summariser>,
-    provisioners: Vec<Arc<dyn Provisioner>>,
+    provisioners: Vec<Choices>,
     label: QueueLabel,
     queue: QueueLabel,
     definition: Payload,
@@ -175,7 +176,7 @@ impl Agent {
         self.models.get(&mode).filter(|_| number == 0).unwrap_or_else(|| self.model(number))
     }
 
-    pub(crate) fn provisioners(&self) -> &[Arc<dyn Provisioner>] {
+    pub(crate) fn provisioners(&self) -> &[Choices] {
         &self.provisioners
     }
 

@@ -1,9 +1,10 @@
-//! The models of an agent: its own, those of single modes, and its fallbacks. Also their retries and circuit
-//! breaker.
+//! The models of an agent: its own, those of single modes, and its fallbacks. Also the fallbacks of tools, the retries
+//! and the circuit breaker.
 
 use std::sync::Arc;
 
 use holdover_core::agent::{BreakerRules, Fallback, Prices, Retries};
+use holdover_core::ids::ToolName;
 use holdover_core::mode::Mode;
 use holdover_core::model::Model;
 
@@ -47,6 +48,16 @@ impl AgentBuilder {
     pub fn shared_fallback(mut self, model: Arc<dyn Model>, prices: Option<Prices>) -> Self {
         self.spec.fallback.push(Fallback { model: model.name().to_owned(), prices });
         self.fallback.push(model);
+        self
+    }
+
+    /// Sets the tool that is called with the same arguments if a call of `tool` could not be run and its retries are over.
+    /// Such a call has not acted. The gate, the hooks and people decide on it as on a call of `fallback`, and the result
+    /// says which tool it is from. Replaces an earlier fallback of `tool`. A fallback may have a fallback, up to
+    /// [`TOOL_FALLBACKS_MAX`](holdover_core::agent::TOOL_FALLBACKS_MAX) in a row. A sub-agent has this fallback if it has
+    /// both tools.
+    pub fn tool_fallback(mut self, tool: ToolName, fallback: ToolName) -> Self {
+        self.spec.tool_fallbacks.insert(tool, fallback);
         self
     }
 

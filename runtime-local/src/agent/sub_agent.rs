@@ -271,6 +271,10 @@ impl AgentBuilder {
             if self.spec.human_only.contains(wanted) {
                 child.spec.human_only.insert(wanted.clone());
             }
+            if let Some(fallback) = self.spec.tool_fallbacks.get(wanted).filter(|other| tools.contains(other))
+            {
+                child.spec.tool_fallbacks.insert(wanted.clone(), fallback.clone());
+            }
             if wanted.as_str() == READ_SKILL {
                 child.skills.clone_from(&self.skills);
             }

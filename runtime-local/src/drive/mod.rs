@@ -14,6 +14,7 @@ mod model;
 mod panicked;
 mod perform;
 mod phases;
+mod provision;
 mod renewal;
 mod running;
 mod shorten;
@@ -35,6 +36,7 @@ use holdover_core::time::Timestamp;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use calls::Calls;
 pub use children::ChildStanding;
@@ -166,6 +168,7 @@ async fn one_run(
         heard,
         hears,
         written: watch::Sender::new(claim.session.last_message),
+        provisioning: CancellationToken::new(),
         leaving,
     };
     let fence = driver.fence.clone();
@@ -237,6 +240,8 @@ struct Driver {
     hears: UnboundedSender<Heard>,
     /// The newest message that the store is known to have.
     written: watch::Sender<MessageSeq>,
+    /// Cancelled once the turn no longer needs the environment that is being prepared.
+    provisioning: CancellationToken,
     leaving: Leaving,
 }
 
@@ -299,6 +304,7 @@ impl Driver {
 
     fn apply(&mut self, reply: Reply) {
         self.steps.apply(reply, self.clock.facts());
+        self.end_provisioning();
     }
 
     fn tell_moves(&mut self) {

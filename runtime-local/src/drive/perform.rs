@@ -1,14 +1,11 @@
 //! Starts each action. Nothing waits here: anything that takes time runs in the background.
 
-use std::sync::Arc;
-
 use holdover_core::engine::{Action, ActionId, Found, Reply, Ruling};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::GateQuestion;
-use holdover_core::hook::{StepEnded, TurnBegins, TurnEnds};
+use holdover_core::hook::{StepEnded, TurnEnds};
 use holdover_core::ids::{InboxSeq, SessionKey, TurnNumber};
 use holdover_core::machine::AgentState;
-use holdover_core::provision::Provisioner;
 use holdover_core::store::{InterruptCheck, MessageRange, StateStore, StateStoreExt};
 use holdover_core::time::Timestamp;
 use tokio::time::{sleep_until, timeout};
@@ -18,6 +15,7 @@ use super::done::Done;
 use super::running::Streams;
 use super::summary::Asking;
 use super::transcript::{Reading, Unread};
+use crate::agent::Choices;
 use crate::gate;
 use crate::guard::guarded;
 use crate::host::Host;
@@ -117,24 +115,6 @@ impl Driver {
         });
     }
 
-    fn provision(&mut self, id: ActionId, turn: TurnNumber) {
-        let provisioners = self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provisioners().to_vec());
-        let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
-        let (key, host, lease) = (self.fence.key.clone(), self.cx.host.clone(), self.lease.clone());
-        self.send(async move {
-            // Provisioning is an effect: another run may own the session and its environment.
-            if !lease.runs() {
-                return Done::LeaseLost;
-            }
-            let begins = TurnBegins { session: key.clone(), turn };
-            let result = match hooks.agent_start(&begins).await {
-                Ok(()) => make_ready(&host, provisioners, key, turn).await,
-                Err(error) => Err(error),
-            };
-            Done::Reply(Reply::Provisioned { id, result })
-        });
-    }
-
     fn tear_down(&mut self, id: ActionId) {
         let (key, ends) = (self.fence.key.clone(), self.turn_ends());
         let turn = self.steps.machine().turn.number;
@@ -182,34 +162,17 @@ impl Driver {
     }
 }
 
-/// Runs the provisioners one after another, up to the first that fails. Returns their descriptions.
-async fn make_ready(
-    host: &Host,
-    provisioners: Vec<Arc<dyn Provisioner>>,
-    key: SessionKey,
-    turn: TurnNumber,
-) -> Result<Vec<String>, ErrorInfo> {
-    let mut told = Vec::new();
-    for provisioner in provisioners {
-        let key = key.clone();
-        let made = in_time(host, "provision", async move {
-            provisioner.provision(&key, turn).await?;
-            Ok(provisioner.describe())
-        });
-        told.extend(made.await?);
-    }
-    Ok(told)
-}
-
-/// Lets each provisioner free its resources, even if others fail. Returns the first error.
+/// Lets each provisioner and each fallback free its resources, even if others fail. Returns the first error.
 async fn free(
     host: &Host,
-    provisioners: Vec<Arc<dyn Provisioner>>,
+    provisioners: Vec<Choices>,
     key: SessionKey,
     turn: TurnNumber,
 ) -> Result<(), ErrorInfo> {
     let mut result = Ok(());
-    for provisioner in provisioners.into_iter().rev() {
+    let in_order =
+        provisioners.into_iter().flat_map(|choices| [vec![choices.first], choices.fallbacks].concat());
+    for provisioner in in_order.collect::<Vec<_>>().into_iter().rev() {
         let key = key.clone();
         let freed = in_time(host, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await;
         result = result.and(freed);
@@ -218,7 +181,7 @@ async fn free(
 }
 
 /// Returns the answer of a provisioner, or an error if it panics or takes too long.
-async fn in_time<T: Send + 'static>(
+pub(super) async fn in_time<T: Send + 'static>(
     host: &Host,
     what: &str,
     doing: impl Future<Output = Result<T, ErrorInfo>> + Send + 'static,

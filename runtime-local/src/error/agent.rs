@@ -107,6 +107,17 @@ pub enum AgentError {
         /// The reason why the setting is refused.
         why: String,
     },
+    /// The fallback of a tool cannot work: one of the two tools is unknown, the first is not run by this program, the
+    /// second is a sub-agent, or the fallbacks lead in a circle or are too many.
+    #[error("agent {agent:?}: tool_fallbacks.{tool}: {why}")]
+    ToolFallback {
+        /// The agent.
+        agent: String,
+        /// The tool that has the fallback.
+        tool: ToolName,
+        /// The reason why the fallback is refused.
+        why: String,
+    },
     /// The rules for retries would retry too often or too late.
     #[error("agent {agent:?}: retries.{detail}")]
     Retries {

@@ -261,6 +261,7 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::BackingOff { .. }
         | Event::FellBack { .. }
         | Event::CallRetried { .. }
+        | Event::CallFellBack { .. }
         | Event::CircuitOpened { .. }
         | Event::CompactionStarted { .. }
         | Event::CompactionEnded { .. }

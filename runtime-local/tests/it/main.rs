@@ -50,6 +50,7 @@ mod panicking;
 mod partial;
 mod patterns;
 mod phases;
+mod provisioning;
 mod reading;
 mod renewing;
 mod replaying;

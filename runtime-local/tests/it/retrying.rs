@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::agent::{Limits, Prices, Retries};
+use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate};
 use holdover_core::message::{ResultStatus, SignalBody};
 use holdover_core::model::{ModelError, ModelErrorKind};
 use holdover_core::store::{OutcomeKind, SessionStatus};
 use holdover_core::tool::{EffectClass, ToolError, ToolOutput};
-use holdover_runtime_local::{AgentError, Deliver, RuntimeError, WorkerOptions, machine_of};
+use holdover_runtime_local::{AgentError, Deliver, RuntimeError, SubAgent, WorkerOptions, machine_of};
 use tokio::time::Instant;
 
 use crate::bench::{agent, completes, finish, only_result, runtime, say, store, worker};
@@ -183,4 +184,67 @@ fn an_agent_that_would_try_too_often_is_refused() {
     let retries = Retries::default().tool_waits_ms(vec![1; 101]);
     let refused = agent(&model).retries(retries).build().unwrap_err();
     assert!(matches!(refused, AgentError::Retries { .. }), "{refused}");
+}
+
+/// Returns a tool that never runs, and counts nothing towards its own retries.
+fn unreachable_tool(name: &str) -> Fake {
+    Fake::new(name, |_| async { Err(ToolError::NotRun("no route".into())) }).effect(EffectClass::AtMostOnce)
+}
+
+fn tool_name(name: &str) -> holdover_core::ids::ToolName {
+    holdover_core::ids::ToolName::new(name).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn c53_a_fallback_gets_the_arguments_of_the_call_if_they_fit_its_schema_and_the_gate_allows_it() {
+    let schema = serde_json::json!({ "type": "object", "required": ["place"] });
+    for (arguments, denied, status, said) in [
+        (r#"{"place":"x"}"#, false, ResultStatus::Done, r#"{"place":"x"}"#),
+        (
+            "{}",
+            false,
+            ResultStatus::Error,
+            "the arguments do not fit: arguments: \"place\" is a required property",
+        ),
+        (r#"{"place":"x"}"#, true, ResultStatus::Denied, "denied: not here"),
+    ] {
+        let spare = Fake::echo("spare").effect(EffectClass::AtMostOnce).parameters(schema.clone());
+        let model = Script::calling(vec![("work", arguments)]);
+        let gate = if denied {
+            RuleGate::new(vec![ApprovalRule::new("spare", RuleAction::Deny).because("not here")])
+        } else {
+            RuleGate::default()
+        };
+        let agent = agent(&model).tool(unreachable_tool("work")).tool(spare.clone()).gate(gate);
+        let agent = Arc::new(agent.tool_fallback(tool_name("work"), tool_name("spare")).build().unwrap());
+        let store = store();
+        let runtime = runtime(&store, &agent);
+        let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+        let (found, content) = only_result(&runtime, &key).await;
+        assert_eq!((found, spare.calls().len()), (status, usize::from(status == ResultStatus::Done)));
+        let (line, rest) = content.split_once('\n').unwrap();
+        let told =
+            "[work could not be run: no route. This is the result of spare, which was called in its place.]";
+        assert_eq!((line, rest), (told, said));
+    }
+}
+
+#[test]
+fn c53_a_fallback_that_cannot_work_is_refused_and_a_sub_agent_has_those_of_its_tools() {
+    let builder =
+        || agent(&Script::new(|_| Say::Text("ok"))).tool(Fake::echo("work")).tool(Fake::echo("spare"));
+    let with = |from: &str, to: &str| builder().tool_fallback(tool_name(from), tool_name(to));
+    let refused = with("work", "spade").build().unwrap_err();
+    assert!(matches!(refused, AgentError::ToolFallback { .. }), "{refused}");
+    assert!(refused.to_string().ends_with(": tool_fallbacks.work: the agent has no tool spade"), "{refused}");
+    let circle =
+        with("work", "spare").tool_fallback(tool_name("spare"), tool_name("work")).build().unwrap_err();
+    assert!(circle.to_string().ends_with("the fallbacks lead back to spare"), "{circle}");
+    for (tools, many) in [(&["work", "spare"][..], 1), (&["work"], 0)] {
+        let tools = tools.iter().copied().map(tool_name);
+        let child = SubAgent::new("clerk", "Helps.").tools(tools);
+        let parent = with("work", "spare").sub_agent(child).build().unwrap();
+        let clerk = parent.sub_agent(&tool_name("clerk")).unwrap();
+        assert_eq!(clerk.spec().tool_fallbacks.len(), many);
+    }
 }

@@ -212,6 +212,10 @@ impl Provisioner for HalfReady {
         Err(ErrorInfo::new("seeds.missing", "there is no more"))
     }
 
+    fn is_transient(&self, _: &ErrorInfo) -> bool {
+        false
+    }
+
     async fn tear_down(&self, _: &SessionKey, _: TurnNumber) -> Result<(), ErrorInfo> {
         Ok(())
     }

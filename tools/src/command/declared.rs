@@ -190,7 +190,7 @@ pub(crate) fn tool(
                 ToolError::NotRun(format!("its arguments could not be handed over: {error}"))
             })?;
             command.stdin(input);
-            let finished = run(command, limit, &call.handle).await?;
+            let finished = run(command, limit, &call.handle).await.map_err(not_started)?;
             match finished.exit() {
                 Exit::Code(0) if uses_state => stateful::output(&finished),
                 Exit::Code(_) | Exit::Signal(_) | Exit::TimeOver | Exit::Stopped(_) => {
@@ -210,6 +210,15 @@ pub(crate) fn tool(
         None => tool,
     };
     Ok(Arc::new(tool))
+}
+
+/// Returns the error of a program that did not run to its end. One that could not be started did nothing. The agent's
+/// author chose it, so the model cannot mend that.
+fn not_started(error: ToolError) -> ToolError {
+    match error {
+        ToolError::Failed(why) => ToolError::NotRun(why),
+        ToolError::NotRun(_) | ToolError::Transient { .. } | ToolError::Lost(_) => error,
+    }
 }
 
 /// Returns the standard output if the program ended with code 0, otherwise a failure.
@@ -272,7 +281,8 @@ mod tests {
             assert_eq!(end, Err(ToolError::Failed(line.to_owned())));
         }
         let end = run(&fixture, &declared(&["no-such-program-here"]), json!({})).await.unwrap_err();
-        assert!(end.to_string().starts_with("no-such-program-here: could not be started"), "{end}");
+        let ToolError::NotRun(why) = end else { panic!("{end:?}") };
+        assert!(why.starts_with("no-such-program-here: could not be started"), "{why}");
     }
 
     #[tokio::test]

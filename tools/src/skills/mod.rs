@@ -322,6 +322,11 @@ impl Provisioner for Skills {
         (!pinned.is_empty()).then(|| format!("skills: {}", pinned.join(", ")))
     }
 
+    /// A skill that cannot be read is a matter of its files.
+    fn is_transient(&self, _error: &ErrorInfo) -> bool {
+        false
+    }
+
     async fn tear_down(&self, _session: &SessionKey, _turn: TurnNumber) -> Result<(), ErrorInfo> {
         Ok(())
     }

@@ -188,6 +188,7 @@ fn call_input(input: &CallInput) -> String {
         CallInput::TryAgain { until, .. } => {
             return format!("could not be run; again at {}", instant(*until));
         }
+        CallInput::FellBack { to, .. } => return format!("could not be run; {to} is called in its place"),
         CallInput::Returned { ok: true, .. } => "came back",
         CallInput::Returned { ok: false, .. } => "came back with an error",
         CallInput::Deferred { until, .. } => return format!("sleeps until {}", instant(*until)),

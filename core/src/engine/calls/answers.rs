@@ -1,7 +1,7 @@
 //! Answers from outside to waiting calls, and calls whose deadline or timer has passed.
 
 use crate::engine::calls::CallsHandler;
-use crate::engine::calls::results::{result, says_error};
+use crate::engine::calls::results::{result, says_error, told_of_fallback};
 use crate::engine::gate::asking::Why;
 use crate::engine::mind::{Ended, Mind};
 use crate::machine::{Call, CallState};
@@ -182,6 +182,7 @@ impl Mind {
         if self.step.ended.contains_key(&call) {
             return;
         }
+        result.content.insert_str(0, &told_of_fallback(&result));
         if result.was_sent() && self.never_ran(&call) {
             result.sent = Some(false);
         }

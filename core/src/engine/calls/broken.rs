@@ -1,6 +1,6 @@
 //! Calls that could not be run or gave no result. Such a call is sent again if its effect class allows this and
-//! retries are left. Otherwise the engine gives the call up and counts it towards `broken_calls_max` (requirements
-//! C49, C52).
+//! retries are left. Otherwise the fallback of its tool is called in its place, if the call did not act. If there is none,
+//! the engine gives the call up and counts it towards `broken_calls_max` (requirements C49, C52, C53).
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use crate::engine::calls::results::result;
 use crate::engine::context::telling::in_short;
 use crate::engine::mind::Mind;
 use crate::machine::Call;
+use crate::words::agent::TOOL_FALLBACKS_MAX;
 use crate::words::event::Event;
 use crate::words::history::CallInput;
 use crate::words::message::ResultStatus;
@@ -23,6 +24,13 @@ pub(crate) struct NotRun {
     pub(crate) sent: bool,
     /// The wait before the next attempt that the tool asks for.
     pub(crate) wait: Option<Duration>,
+}
+
+impl NotRun {
+    /// Returns the reason in the form that is kept in the state.
+    fn in_short(&self) -> String {
+        self.why.chars().take(WHY_CHARS_MAX).collect()
+    }
 }
 
 impl CallsHandler<'_> {
@@ -49,6 +57,9 @@ impl CallsHandler<'_> {
         }
         if may_have_acted {
             return self.doubt(call, &broken, true);
+        }
+        if let Some(other) = self.fall_back(call, &broken) {
+            return other;
         }
         let word = if broken.sent { "gave no result" } else { "not run" };
         let tries = if call.tries > 0 { format!(" (tried {} times)", call.tries + 1) } else { String::new() };
@@ -82,11 +93,31 @@ impl CallsHandler<'_> {
         let retries = self.cx.run.agent.as_ref().map(|agent| agent.retries.clone())?;
         let until = self.cx.run.now.after(retries.after_call(call.tries, broken.wait)?);
         let attempt = call.tries + 1;
-        let why: String = broken.why.chars().take(WHY_CHARS_MAX).collect();
+        let why = broken.in_short();
         let (id, tool) = (call.id.clone(), call.tool.clone());
         self.cx.mind.emit(Event::CallRetried { call: id, tool, until, attempt, why: why.clone() });
         self.cx.mind.draft.decided = true;
         Some(CallInput::TryAgain { until, why, sent: broken.sent })
+    }
+
+    /// Calls the fallback of the tool in place of a call that did not act and is not sent again (requirement C53). A
+    /// dangerous call falls back only if it was never sent, even if it only reads.
+    fn fall_back(&mut self, call: &Call, broken: &NotRun) -> Option<CallInput> {
+        let goes_on = self.cx.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_none());
+        let never_sent = !broken.sent && !call.sent_before;
+        // The agent may have changed since the first fallback, so its check of the length does not bound this one.
+        let ends = call.instead_of.len() >= TOOL_FALLBACKS_MAX;
+        if !goes_on || ends || (call.dangerous && !never_sent) {
+            return None;
+        }
+        let agent = self.cx.run.agent.clone()?;
+        let spec = agent.fallback_of(&call.tool)?;
+        let (why, from, to) = (broken.in_short(), call.tool.clone(), spec.name.clone());
+        let (id, told) = (call.id.clone(), to.to_string());
+        self.cx.mind.emit(Event::CallFellBack { call: id, from, to: told, why: why.clone() });
+        self.cx.mind.draft.decided = true;
+        let (effect, dangerous, runs_on) = (spec.effect, spec.dangerous, spec.runs_on);
+        Some(CallInput::FellBack { to, effect, dangerous, runs_on, why })
     }
 
     fn doubt(&mut self, call: &Call, lost: &NotRun, broken: bool) -> CallInput {
@@ -116,6 +147,6 @@ impl Mind {
     }
 }
 
-/// The most characters of an error text that are kept while a call waits. The text is limited because it is part of
-/// the state.
+/// The most characters of an error text that are kept while a call waits or runs as a fallback. The text is limited
+/// because it is part of the state.
 const WHY_CHARS_MAX: usize = 1_000;

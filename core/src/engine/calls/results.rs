@@ -1,5 +1,7 @@
 //! The texts for the model about calls that gave no output.
 
+use std::fmt::Write as _;
+
 use crate::machine::{Call, CallState};
 use crate::words::ending::CancelReason;
 use crate::words::gate::DenialRecord;
@@ -27,7 +29,20 @@ pub(crate) fn result(
         denial: None,
         changes: Vec::new(),
         images: Images::none(),
+        instead_of: call.instead_of.clone(),
     }
+}
+
+/// Returns the line with which the result of a fallback begins. Empty if the call did not fall back.
+pub(crate) fn told_of_fallback(result: &ToolResult) -> String {
+    let [asked, others @ ..] = result.instead_of.as_slice() else { return String::new() };
+    let mut told = format!("[{} could not be run: {}", asked.tool, asked.why);
+    for other in others {
+        // Writing to a String does not fail.
+        let _ = write!(told, "; nor could {}: {}", other.tool, other.why);
+    }
+    let _ = write!(told, ". This is the result of {}, which was called in its place.]\n", result.tool);
+    told
 }
 
 /// Builds the result of a call that the gate or a person refused.

@@ -36,6 +36,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
                     sent: None,
                     denial: None,
                     changes: Vec::new(),
+                    instead_of: Vec::new(),
                     images: Images::none(),
                 }));
             }

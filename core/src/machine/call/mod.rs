@@ -18,14 +18,14 @@ use crate::words::history::CallInput;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::panel::Panel;
 use crate::words::payload::{Digest, is_default};
-use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
+use crate::words::tool::{EffectClass, NotRunTool, ResourceProfile, RunsOn};
 
 /// A call of the step that is being executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// The id of the call.
     pub id: CallId,
-    /// The tool, as the model named it.
+    /// The tool, as the model named it; or the fallback that is called in its place.
     pub tool: String,
     /// The effect class of the tool. It is stored here so that a session can be ended without its agent.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -61,6 +61,9 @@ pub struct Call {
     /// The number of times that the call could not be run and was scheduled to be sent again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tries: u32,
+    /// The tools that could not be run before, in order. The first is the one that the model asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instead_of: Vec<NotRunTool>,
     /// The changes to the custom state. They are applied when the step closes, if the call is done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
@@ -161,6 +164,15 @@ impl Call {
             CallInput::TryAgain { sent, .. } => {
                 self.tries += 1;
                 self.sent_before |= *sent;
+            }
+            // Approvals of the other tool do not count, and nothing of the call was sent to this one.
+            CallInput::FellBack { to, effect, dangerous, runs_on, why } => {
+                let tool = std::mem::replace(&mut self.tool, to.to_string());
+                self.instead_of.push(NotRunTool { tool, why: why.clone() });
+                (self.effect, self.dangerous, self.runs_on) = (*effect, *dangerous, *runs_on);
+                self.profile = ResourceProfile::Serial;
+                (self.approved, self.panel) = (None, None);
+                (self.sent_before, self.tries) = (false, 0);
             }
             // A call that never runs holds back no other call.
             CallInput::Refused | CallInput::Output { .. } | CallInput::Synthesised { .. } => {

@@ -112,6 +112,7 @@ impl CallState {
             (S::Executing, I::TryAgain { until, why, sent: _ }) => {
                 to(S::Waiting { until: *until, output: why.clone(), stop: false, again: true })
             }
+            (S::Executing, I::FellBack { .. }) => to(S::Queued),
             (S::Waiting { again: true, .. }, I::Rang) => to(S::Approved),
             (S::Waiting { again: false, .. }, I::Rang) => to(S::Done),
 

@@ -137,6 +137,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         | CallInput::Sent
         | CallInput::Returned { .. }
         | CallInput::TryAgain { .. }
+        | CallInput::FellBack { .. }
         | CallInput::Rang
         | CallInput::StopAsked
         | CallInput::Cancelled { .. }
@@ -150,10 +151,14 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     if let CallInput::Rejected { then } = input {
         leave_rest(&mut batch, *then);
     }
-    // The gate is asked again about an approved call, because the policy may have changed since.
+    // The gate is asked again about an approved call, because the policy may have changed since, and about a call that
+    // goes on as another tool.
     let asks_again = matches!(
         input,
-        CallInput::Approved { .. } | CallInput::Edited { .. } | CallInput::Expired { approved: Some(_), .. }
+        CallInput::Approved { .. }
+            | CallInput::Edited { .. }
+            | CallInput::Expired { approved: Some(_), .. }
+            | CallInput::FellBack { .. }
     );
     let effects = if asks_again {
         vec![Effect::Consult(vec![id.clone()])]

@@ -79,6 +79,7 @@ fn queued(new: &NewCall, message: MessageSeq) -> Call {
         panel: None,
         sent_before: false,
         tries: 0,
+        instead_of: Vec::new(),
         changes: Vec::new(),
         state: CallState::Queued,
     }

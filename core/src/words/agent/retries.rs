@@ -1,5 +1,5 @@
-//! Rules for retries of failed model calls and of tool calls that could not be run or gave no result, and for the
-//! circuit that stops a turn (requirements B34, B39, C49, D10).
+//! Rules for retries of failed model calls, of tool calls that could not be run or gave no result, and of surroundings
+//! that could not be prepared, and for the circuit that stops a turn (requirements B34, B39, C49, C53, D10).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,6 +19,12 @@ pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// agent may not set a longer wait.
 pub const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The longest wait before surroundings are prepared again. The run holds the session meanwhile.
+pub const PROVISION_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// The maximum number of retries of one provisioner in a turn.
+pub const PROVISION_RETRIES_MAX: usize = 10;
+
 /// The retries of an agent, as lists of waits. A list has one wait for each retry, in order; its length is
 /// the maximum number of retries. If a provider or a tool asks for a wait, that wait replaces the one in the
 /// list.
@@ -35,6 +41,11 @@ pub struct Retries {
     pub model_waits_by_kind_ms: BTreeMap<ModelErrorKind, Vec<u64>>,
     /// The waits before each retry of a tool call that could not be run or gave no result, in milliseconds.
     pub tool_waits_ms: Vec<u64>,
+    /// The waits before each retry of a [provisioner](crate::words::provision::Provisioner) that failed with a transient
+    /// error, in milliseconds. They apply anew to each of its fallbacks. The run holds the session while it waits, so each
+    /// wait is at most [`PROVISION_WAIT_MAX`], and there are at most [`PROVISION_RETRIES_MAX`]. A stop ends the wait.
+    #[serde(skip_serializing_if = "is_usual_for_provisioning")]
+    pub provision_waits_ms: Vec<u64>,
     /// The number of calls in a row without a result after which the circuit of the turn opens: calls that could
     /// not be run, or whose outcome was lost. A successful call resets the count. Zero means that the circuit never
     /// opens.
@@ -47,9 +58,17 @@ setters! { Retries {
     model_waits_ms: Vec<u64>,
     model_waits_by_kind_ms: BTreeMap<ModelErrorKind, Vec<u64>>,
     tool_waits_ms: Vec<u64>,
+    provision_waits_ms: Vec<u64>,
     broken_calls_max: u32,
     on_trip: OnTrip,
 } }
+
+/// The default of [`Retries::provision_waits_ms`].
+const PROVISION_WAITS_MS: [u64; 2] = [2_000, 4_000];
+
+fn is_usual_for_provisioning(waits: &[u64]) -> bool {
+    waits == PROVISION_WAITS_MS
+}
 
 impl Default for Retries {
     fn default() -> Self {
@@ -57,6 +76,7 @@ impl Default for Retries {
             model_waits_ms: vec![5_000, 10_000, 20_000, 40_000, 60_000],
             model_waits_by_kind_ms: BTreeMap::new(),
             tool_waits_ms: vec![2_000, 4_000],
+            provision_waits_ms: PROVISION_WAITS_MS.to_vec(),
             broken_calls_max: 3,
             on_trip: OnTrip::Fail,
         }
@@ -81,6 +101,7 @@ impl Retries {
             model_waits_ms: Vec::new(),
             model_waits_by_kind_ms: BTreeMap::new(),
             tool_waits_ms: Vec::new(),
+            provision_waits_ms: Vec::new(),
             broken_calls_max: 0,
             on_trip: OnTrip::Fail,
         }
@@ -104,8 +125,24 @@ impl Retries {
         wait(&self.tool_waits_ms, tries, asked)
     }
 
+    /// Returns the wait before a provisioner is asked again after its attempt number `attempt` (from 0) failed with a
+    /// transient error. `None` means that there is no further try.
+    pub fn after_provisioning(&self, attempt: u32) -> Option<Duration> {
+        wait(&self.provision_waits_ms, attempt, None)
+    }
+
     /// Returns an error text about the first list that is too long or contains too long a wait.
     pub fn fault(&self) -> Option<String> {
+        let held = &self.provision_waits_ms;
+        if held.len() > PROVISION_RETRIES_MAX {
+            let found = held.len();
+            return Some(format!(
+                "provision_waits_ms: has {found} waits, at most {PROVISION_RETRIES_MAX} are allowed"
+            ));
+        }
+        if let Some(wait) = held.iter().find(|wait| Duration::from_millis(**wait) > PROVISION_WAIT_MAX) {
+            return Some(format!("provision_waits_ms: a wait of {wait} ms is longer than 10 s"));
+        }
         let by_kind = self.model_waits_by_kind_ms.iter();
         let lists = [("model_waits_ms", &self.model_waits_ms), ("tool_waits_ms", &self.tool_waits_ms)];
         let by_kind = by_kind.map(|(kind, waits)| (kind.as_str(), waits));
@@ -191,10 +228,24 @@ mod tests {
     }
 
     #[test]
+    fn c53_rules_with_the_usual_waits_for_provisioning_are_stored_as_before() {
+        let stored = |retries: Retries| serde_json::to_value(retries).unwrap();
+        assert_eq!(stored(Retries::default()).get("provision_waits_ms"), None);
+        let none = stored(Retries::none());
+        assert_eq!(none["provision_waits_ms"], serde_json::json!([]));
+        let read: Retries = serde_json::from_value(none).unwrap();
+        assert_eq!(read, Retries::none());
+    }
+
+    #[test]
     fn lists_are_bounded() {
         assert_eq!(Retries::default().fault(), None);
         let long = Retries { tool_waits_ms: vec![1; RETRIES_MAX + 1], ..Retries::default() };
         assert_eq!(long.fault().unwrap(), "tool_waits_ms: has 101 waits, at most 100 are allowed");
+        let held = Retries::default().provision_waits_ms(vec![1; PROVISION_RETRIES_MAX + 1]);
+        assert_eq!(held.fault().unwrap(), "provision_waits_ms: has 11 waits, at most 10 are allowed");
+        let held = Retries::default().provision_waits_ms(vec![10_001]);
+        assert_eq!(held.fault().unwrap(), "provision_waits_ms: a wait of 10001 ms is longer than 10 s");
         let slow = Retries { model_waits_ms: vec![1, 86_400_001], ..Retries::default() };
         assert_eq!(slow.fault().unwrap(), "model_waits_ms: a wait of 86400001 ms is longer than a day");
     }

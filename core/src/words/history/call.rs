@@ -7,12 +7,12 @@ use crate::words::agent::OnDenial;
 use crate::words::custom::StateChange;
 use crate::words::ending::{CancelReason, HandedTo};
 use crate::words::gate::ArgumentPatterns;
-use crate::words::ids::{MessageSeq, PendingId};
+use crate::words::ids::{MessageSeq, PendingId, ToolName};
 use crate::words::panel::{Panel, Vote};
 use crate::words::payload::{Digest, is_default};
 use crate::words::remote::Remote;
 use crate::words::reply::Terms;
-use crate::words::tool::ResourceProfile;
+use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 use crate::words::usage::Usage;
 
 /// An input of a call.
@@ -198,6 +198,23 @@ pub enum CallInput {
         /// True if the call may still have acted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sent: bool,
+    },
+    /// The call could not be run and is not sent again. The fallback of its tool is called in its place, with the same
+    /// arguments. The gate is asked about the call anew.
+    FellBack {
+        /// The tool that is called now.
+        to: ToolName,
+        /// The effect class of this tool.
+        #[serde(default, skip_serializing_if = "is_default")]
+        effect: EffectClass,
+        /// True if this tool is dangerous.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        dangerous: bool,
+        /// The party that runs this tool.
+        #[serde(default, skip_serializing_if = "is_default")]
+        runs_on: RunsOn,
+        /// The reason why the call could not be run.
+        why: String,
     },
     /// The call returned, but its result is due later.
     Deferred {

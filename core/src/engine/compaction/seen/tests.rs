@@ -162,6 +162,7 @@ fn result(number: usize, chars: usize, pictures: usize) -> ToolResult {
         sent: None,
         denial: None,
         changes: Vec::new(),
+        instead_of: Vec::new(),
         images: Images::of(vec![PICTURE.clone(); pictures]).unwrap(),
     }
 }
