@@ -93,6 +93,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Interrupt(args) => commands::stop::interrupt(common, args).await,
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
+        Command::Dead(what) => commands::dead::dead(common, what).await,
         Command::Events(args) => commands::events::events(common, args).await,
         Command::Doctor(args) => commands::doctor::doctor(common, args).await,
         Command::Keys(what) => commands::keys::keys(common, what).await,

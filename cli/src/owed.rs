@@ -222,14 +222,15 @@ fn commands(
     let names: &[&'static str] = match by {
         By::Answer(PendingKind::Approval) => &["approve", "deny"],
         By::Answer(PendingKind::ClientTool) => &["answer"],
+        By::Answer(PendingKind::DeadLetter) => &["replay"],
         // A child is answered by its session. An unknown kind is answered by a version that knows it.
-        By::Answer(
-            PendingKind::Child | PendingKind::InDoubt | PendingKind::DeadLetter | PendingKind::Other(_),
-        )
-        | By::Time => &[],
+        By::Answer(PendingKind::Child | PendingKind::InDoubt | PendingKind::Other(_)) | By::Time => &[],
     };
     let command = |name: &'static str| {
         let mut words = vec![name, pending.as_str()];
+        if name == "replay" {
+            words.insert(0, "dead");
+        }
         if name == "answer" {
             words.push(PLACE_OF_ANSWER);
         }

@@ -35,11 +35,17 @@
 //! approve or deny a call. An [`Approval`] or a [`Denial`] can also give a reason. An approval can also edit the
 //! arguments, or cover later calls. A [`ClientAnswer`] is the result of a tool that runs outside. An approval is bound
 //! to the exact arguments that were shown. [`gates`](crate::gates) decide which calls need an approval, and whose.
+//!
+//! A [`DeadLetter`] is about a session whose turn was given up although it may succeed later.
+//! [`Runtime::dead_letters`](crate::Runtime::dead_letters) lists them, and
+//! [`Runtime::replay_letter`](crate::Runtime::replay_letter) tries again.
 
 pub use holdover_core::ids::PendingId;
+pub use holdover_core::letter::{Letter, LetterCause};
 pub use holdover_core::message::{ClientAnswer, Decision, DecisionRecord, PendingBody};
 pub use holdover_core::payload::Digest;
 pub use holdover_core::store::{PendingCall, PendingKind, PendingQuery};
 pub use holdover_runtime_local::{
-    Answered, Approval, Deciders, Denial, Later, PendingEntry, PendingPage, UnreadablePending,
+    Answered, Approval, DeadLetter, DeadLetterPage, Deciders, Denial, Later, PendingEntry, PendingPage,
+    UnreadablePending,
 };

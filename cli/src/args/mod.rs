@@ -4,6 +4,7 @@ mod answers;
 mod branch;
 #[cfg(feature = "conformance")]
 mod conformance;
+mod dead;
 mod drive;
 mod help;
 mod look;
@@ -18,6 +19,7 @@ pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Stop};
 pub(crate) use branch::{Begin, Fork, Handoff, Purge};
 #[cfg(feature = "conformance")]
 pub(crate) use conformance::{Conformance, Form};
+pub(crate) use dead::{Dead, ReplayLetters};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
@@ -109,6 +111,9 @@ pub(crate) enum Command {
     /// Look at sessions, and begin, change or delete them
     #[command(subcommand)]
     Sessions(Sessions),
+    /// List dead letters (sessions that were given up), and let their sessions try again
+    #[command(subcommand)]
+    Dead(Dead),
     /// Print the events of a session, each with the cursor to continue after it
     Events(Events),
     /// Check a store: its promises, its contents, and its stuck sessions
@@ -144,6 +149,7 @@ impl Command {
             | Self::Interrupt(_)
             | Self::Abort(_)
             | Self::Sessions(_)
+            | Self::Dead(_)
             | Self::Events(_)
             | Self::Doctor(_)
             | Self::Keys(_)

@@ -126,10 +126,8 @@ pub(crate) fn debt(debt: &Debt) -> Value {
             object["deny"] = json!(debt.in_json("deny"));
         }
         By::Answer(PendingKind::ClientTool) => object["answer"] = json!(debt.in_json("answer")),
-        By::Answer(
-            PendingKind::Child | PendingKind::InDoubt | PendingKind::DeadLetter | PendingKind::Other(_),
-        )
-        | By::Time => {}
+        By::Answer(PendingKind::DeadLetter) => object["answer"] = json!(debt.in_json("replay")),
+        By::Answer(PendingKind::Child | PendingKind::InDoubt | PendingKind::Other(_)) | By::Time => {}
     }
     object
 }

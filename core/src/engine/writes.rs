@@ -6,7 +6,7 @@ use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::{ModelOut, News, SurroundingsOut};
 use crate::engine::mind::{Draft, Ended, Mind};
 use crate::engine::reply::Reply;
-use crate::engine::{RunDetail, RunOutcome, StepIterator};
+use crate::engine::{RunDetail, RunOutcome, STATE_FORMAT, StepIterator};
 use crate::machine::AgentState;
 use crate::store::{
     Applied, Commit, CommitOutcome, NewState, Receipt, Release, RunEnd, StageOutcome, StagedResult,
@@ -165,7 +165,11 @@ impl StepIterator {
             Some(Release::To { .. }) | None => Some(self.cx.mind.inbox.seen),
         };
         let state = NewState {
-            format: self.cx.mind.machine.format(),
+            // A version that does not know dead letters would not close them.
+            format: match self.cx.mind.letters.is_empty() {
+                true => self.cx.mind.machine.format(),
+                false => STATE_FORMAT,
+            },
             payload: Payload::json(&self.cx.mind.machine)?,
         };
         let rests = matches!(release, Some(Release::To { .. }));

@@ -23,8 +23,8 @@ use crate::words::payload::is_default;
 use crate::words::tool::RunsOn;
 use crate::words::usage::Usage;
 
-/// The newest format of the state bytes. Used if a session has children, owes an outcome to another session, or is
-/// handed over.
+/// The newest format of the state bytes. Used if a session has children, owes an outcome to another session, is handed
+/// over, or has an open dead letter.
 pub const STATE_FORMAT: StateFormat = StateFormat(2);
 
 /// The format of the state bytes of a session that is linked to no other session. Older versions can read it.

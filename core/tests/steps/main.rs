@@ -35,6 +35,7 @@ mod handoff;
 mod hooking;
 mod images;
 mod interrupts;
+mod letters;
 mod late_rollbacks;
 mod looping;
 mod mailbox;

@@ -46,6 +46,7 @@ pub(super) enum What {
     BeginChild(ChildSignal),
     Decision { pending: PendingId, decision: Decision },
     ClientAnswer { pending: PendingId, answer: ClientAnswer },
+    Replay { pending: PendingId },
 }
 
 impl Deliver {
@@ -187,6 +188,10 @@ impl Deliver {
             What::ClientAnswer { pending, answer } => {
                 (keys::of_answer(once)?, ItemKind::Answer { pending, settles: false }, Payload::json(&answer))
             }
+            What::Replay { pending } => {
+                let kind = ItemKind::Answer { pending, settles: false };
+                (keys::of_answer(once)?, kind, Payload::json(&SignalBody::Retry))
+            }
         };
         Ok(InboxItem { key, kind, incarnation: self.incarnation, payload: payload.map_err(unreadable)? })
     }
@@ -229,7 +234,8 @@ impl Runtime {
             | What::StopCall(_)
             | What::BeginChild(_)
             | What::Decision { .. }
-            | What::ClientAnswer { .. } => (false, None),
+            | What::ClientAnswer { .. }
+            | What::Replay { .. } => (false, None),
         };
         let item = deliver.into_item(key)?;
         if let Some(message) = edits {
@@ -279,7 +285,8 @@ impl Runtime {
             | What::Signal(_)
             | What::QueueChange(_)
             | What::StopCall(_)
-            | What::BeginChild(_) => return Ok(()),
+            | What::BeginChild(_)
+            | What::Replay { .. } => return Ok(()),
             What::Decision { pending, decision } => {
                 let bytes = decision.arguments.as_ref().map_or(0, String::len);
                 (pending, "arguments", bytes, EDIT_BYTES_MAX)

@@ -38,6 +38,7 @@ mod hooks;
 mod images;
 mod keyless;
 mod lease;
+mod letters;
 mod looking;
 mod mailbox;
 mod many;

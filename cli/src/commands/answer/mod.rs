@@ -4,6 +4,8 @@ mod after;
 mod before;
 mod which;
 
+pub(crate) use which::session_of;
+
 use holdover_core::message::{ClientAnswer, Decision};
 use holdover_core::phrases;
 use holdover_core::store::{PendingCall, PendingKind};

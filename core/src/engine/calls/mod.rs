@@ -272,7 +272,7 @@ impl Mind {
         self.draft.events.retain(|event| !told(event));
     }
 
-    fn close(&mut self, pending: PendingId) {
+    pub(crate) fn close(&mut self, pending: PendingId) {
         let drafted = self.draft.open.iter().position(|new| new.id == pending);
         match drafted {
             // The pending call was never written, so it is not opened.

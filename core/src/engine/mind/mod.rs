@@ -32,6 +32,8 @@ pub(crate) struct Mind {
     pub(crate) transcript: Transcript,
     /// Pending calls that are open in the store.
     pub(crate) open: BTreeSet<PendingId>,
+    /// The dead letters that are open, or that the draft opens.
+    pub(crate) letters: BTreeSet<PendingId>,
     /// The calls that the gate is being asked about.
     pub(crate) consulting: BTreeMap<ActionId, Vec<CallId>>,
     /// The old results that are being summarised.

@@ -1,6 +1,7 @@
 //! The surroundings of a turn, apart from model and tools. They are prepared once the turn is durable, and freed
 //! once its outcome is durable.
 
+use crate::engine::context::run::Doom;
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::SurroundingsOut;
 use crate::engine::turn::TurnHandler;
@@ -22,7 +23,7 @@ impl TurnHandler<'_> {
     /// Frees the surroundings that are left. Returns true if there is nothing to wait for.
     pub(crate) fn free(&mut self) -> bool {
         self.cx.mind.teardown_due = false;
-        if let Some(error) = self.cx.run.doom.clone() {
+        if let Some(Doom { error, .. }) = self.cx.run.doom.clone() {
             // Earlier runs may have died while freeing, so the run does not try it again.
             self.cx.mind.emit(Event::TeardownFailed { error });
             return self.cx.feed(Input::TornDown);
