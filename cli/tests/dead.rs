@@ -43,7 +43,12 @@ fn c52_dead_letters_are_listed_and_replayed_once() {
     assert_eq!(letters[0]["attempts"], 2);
     assert_eq!(letters[0]["error"]["code"], "model.provider");
     assert_eq!(letters[0]["replayed"], false);
-    fixture.run(&["dead", "list"]).ends(0).says("session a: ").says("model.provider: down").says("dead replay");
+    fixture
+        .run(&["dead", "list"])
+        .ends(0)
+        .says("session a: ")
+        .says("model.provider: down")
+        .says("dead replay");
     fixture.run(&["sessions", "list"]).ends(0).says("failed (dead letter)");
     fixture.run(&["sessions", "pending", "a"]).ends(0).says("dead replay").says("model.provider: down");
     fixture.run(&["doctor"]).ends(1).says("2 dead letters");

@@ -28,5 +28,6 @@
 
 pub use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint,
-    ModelAsked, Moved, MovesMissed, OnFailure, StepEnded, StopIf, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds,
+    ModelAsked, Moved, MovesMissed, OnFailure, StepEnded, StopIf, SubAgentAsked, ToolEnded, TurnBegins,
+    TurnEnds,
 };

@@ -30,7 +30,10 @@ pub(crate) async fn dead(common: &Common, what: &Dead) -> Result<Exit, Failure> 
 }
 
 /// Calls `each` with every page of the tenant's open letters.
-async fn pages(front: &Front, mut each: impl AsyncFnMut(DeadLetterPage) -> Result<(), Failure>) -> Result<(), Failure> {
+async fn pages(
+    front: &Front,
+    mut each: impl AsyncFnMut(DeadLetterPage) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut page = PageRequest::default();
     loop {
         let mut letters = front.runtime.dead_letters(front.tenant(), page).await?;
@@ -85,7 +88,9 @@ fn show(front: &Front, letter: &DeadLetter) {
             format!("{} died (runs {first_run} to {last_run})", counted(attempts, "run"))
         }
         LetterCause::Retries => format!("{}, given up in run {last_run}", counted(attempts, "attempt")),
-        LetterCause::Circuit => format!("{} could not be run, given up in run {last_run}", counted(attempts, "call")),
+        LetterCause::Circuit => {
+            format!("{} could not be run, given up in run {last_run}", counted(attempts, "call"))
+        }
         // Every cause of this version is named above; the lint finds missing ones.
         _ => format!("{}, given up in run {last_run}", counted(attempts, "attempt")),
     };
@@ -113,7 +118,8 @@ async fn replay(front: &Front, args: &ReplayLetters) -> Result<(), Failure> {
     if args.all {
         let mut open = Vec::new();
         pages(front, async |page| {
-            let read = page.items.into_iter().filter(|letter| !letter.is_replayed()).map(|letter| letter.call);
+            let read =
+                page.items.into_iter().filter(|letter| !letter.is_replayed()).map(|letter| letter.call);
             open.extend(read.chain(page.unreadable.into_iter().map(|letter| letter.call)));
             Ok(())
         })

@@ -7,8 +7,8 @@ use holdover_core::engine::CallOut;
 use holdover_core::event::Event;
 use holdover_core::history::HistoryRow;
 use holdover_core::ids::{CallId, MessageSeq, SessionKey};
-use holdover_core::machine::history::rebuild;
 use holdover_core::letter::Letter;
+use holdover_core::machine::history::rebuild;
 use holdover_core::machine::{AgentState, CallInput, CallState, DoneReason, Input};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::store::{EventCursor, EventPage, SessionStatus, StateStore};
@@ -274,8 +274,8 @@ fn only_its_letter_is_open(bench: &Bench) {
         let letter = Letter::of(open).unwrap_or_else(|why| panic!("{why}: {open:?}"));
         assert_eq!((Some(&letter.error), letter.turn), (error.as_ref(), machine.turn.number), "{letter:?}");
     }
-    let given_up = error
-        .is_some_and(|error| ["engine.poisoned", "engine.circuit_open"].contains(&error.code.as_str()));
+    let given_up =
+        error.is_some_and(|error| ["engine.poisoned", "engine.circuit_open"].contains(&error.code.as_str()));
     assert!(pending.len() <= 1 && (!given_up || pending.len() == 1), "{pending:?}");
 }
 

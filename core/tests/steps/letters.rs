@@ -126,7 +126,9 @@ fn c52_a_summary_keeps_the_letter_and_a_replay_beside_a_message_is_one_turn() {
     let bench = poisoned();
     let letter = bench.asked();
     bench.compact();
-    assert!(bench.run().is_over());
+    let mut run = bench.run();
+    run.summarise("it was said to go");
+    assert!(run.is_over());
     assert_eq!(bench.asked().id, letter.id);
     check::at_rest(&bench);
 
@@ -147,7 +149,6 @@ fn c52_a_replay_that_comes_while_a_message_begins_a_turn_is_part_of_that_turn() 
     assert!(run.is_out("commit"));
     assert!(replay(&bench, &letter).is_in());
     run.let_go("commit");
-    run.perform("commit");
     run.model(text("done"));
     assert_eq!(bench.dones(), [DoneReason::Error, DoneReason::ModelStop]);
     assert_eq!((bench.session().unread, bench.is_due()), (0, false));
@@ -184,7 +185,7 @@ fn c52_an_error_that_is_final_leaves_none() {
         check::at_rest(&bench);
     };
     fails(ModelErrorKind::Auth, Retries::default());
-    fails(ModelErrorKind::Malformed, Retries::default());
+    fails(ModelErrorKind::Quota, Retries::default());
     // Nothing was tried again.
     fails(ModelErrorKind::Provider, Retries::none());
 }

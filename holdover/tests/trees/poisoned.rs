@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use holdover::prelude::*;
 use holdover::pending::LetterCause;
-use holdover::session::{Labels, PageRequest, ResultStatus, SessionQuery, SessionStatus, SessionSummary, Tree, TreeEntry};
+use holdover::prelude::*;
+use holdover::session::{
+    Labels, PageRequest, ResultStatus, SessionQuery, SessionStatus, SessionSummary, Tree, TreeEntry,
+};
 use holdover::store::{StateStore, StoreError};
 use holdover_core::store::{Answer, Layer, Layered, Request};
 use tokio::time::timeout;

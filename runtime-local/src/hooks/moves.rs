@@ -107,8 +107,8 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use holdover_core::hook::{Hook, HookError};
     use holdover_core::history::{Input, StateKind};
+    use holdover_core::hook::{Hook, HookError};
     use holdover_core::time::Timestamp;
 
     use super::*;

@@ -6,10 +6,10 @@ use holdover_core::payload::Digest;
 use holdover_core::store::{Page, PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
+use super::Runtime;
 use super::deliver::{Deliver, Delivered, What};
 use super::keys::Once;
 use super::pending::{Bound, UnreadablePending};
-use super::Runtime;
 use crate::error::RuntimeError;
 
 /// An open dead letter: a session whose turn was given up although it may succeed later. The letter is written in the
@@ -44,7 +44,8 @@ impl DeadLetter {
 
 impl Serialize for DeadLetter {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Letter { cause, error, attempts, first_run, last_run, turn, after_message, at, .. } = &self.letter;
+        let Letter { cause, error, attempts, first_run, last_run, turn, after_message, at, .. } =
+            &self.letter;
         let mut shown = serializer.serialize_struct("DeadLetter", 12)?;
         shown.serialize_field("letter", self.id())?;
         shown.serialize_field("session", &self.call.key.id)?;

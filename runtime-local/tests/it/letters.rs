@@ -12,11 +12,9 @@ use holdover_core::ids::{PendingId, SessionKey};
 use holdover_core::letter::LetterCause;
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::store::{
-    Deletion, OutcomeKind, PageRequest, PendingKind, SessionStatus, StateStore,
-};
+use holdover_core::store::{Deletion, OutcomeKind, PageRequest, PendingKind, SessionStatus, StateStore};
 use holdover_runtime_local::{
-    Agent, DeadLetter, Delivered, Deliver, Retention, Runtime, RuntimeError, SubAgent, WorkerOptions,
+    Agent, DeadLetter, Deliver, Delivered, Retention, Runtime, RuntimeError, SubAgent, WorkerOptions,
 };
 
 use crate::bench::{agent, agentless, file_store, finish, only_result, runtime, say, store, tenant, worker};
@@ -73,7 +71,10 @@ async fn c52_a_session_whose_processes_die_leaves_a_letter_and_is_replayed_once(
     assert_eq!(letter.letter.error.code, "engine.poisoned");
     // It is one of the pending calls, and nobody may approve it.
     let pending = front.pending(&key).await.unwrap();
-    assert_eq!((&pending[0].call.kind, pending[0].body.tool.as_str()), (&PendingKind::DeadLetter, "dead_letter"));
+    assert_eq!(
+        (&pending[0].call.kind, pending[0].body.tool.as_str()),
+        (&PendingKind::DeadLetter, "dead_letter")
+    );
     let approved = front.approve(&key, letter.id(), "ada").await;
     assert!(matches!(approved, Err(RuntimeError::OtherAnswer { .. })), "{approved:?}");
 

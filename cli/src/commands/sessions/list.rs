@@ -138,18 +138,16 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
 /// Returns the statuses of these sessions in words, in the same order. For a suspended session, also says what it waits
 /// for. For a failed one, says if it has a dead letter.
 async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>, StoreError> {
-    let status = async |session: &SessionSummary| {
-        match session.status {
-            SessionStatus::Suspended => waits(front, session).await,
-            SessionStatus::Failed if has_letter(front, session).await? => {
-                Ok(format!("{} (dead letter)", phrases::status(session.status)))
-            }
-            SessionStatus::Failed
-            | SessionStatus::Idle
-            | SessionStatus::Active
-            | SessionStatus::Interrupted
-            | SessionStatus::Aborted => Ok(phrases::status(session.status).to_owned()),
+    let status = async |session: &SessionSummary| match session.status {
+        SessionStatus::Suspended => waits(front, session).await,
+        SessionStatus::Failed if has_letter(front, session).await? => {
+            Ok(format!("{} (dead letter)", phrases::status(session.status)))
         }
+        SessionStatus::Failed
+        | SessionStatus::Idle
+        | SessionStatus::Active
+        | SessionStatus::Interrupted
+        | SessionStatus::Aborted => Ok(phrases::status(session.status).to_owned()),
     };
     stream::iter(found).map(status).buffered(ASKED_AT_ONCE).try_collect().await
 }

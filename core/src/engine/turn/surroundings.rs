@@ -1,9 +1,9 @@
 //! The surroundings of a turn, apart from model and tools. They are prepared once the turn is durable, and freed
 //! once its outcome is durable.
 
-use crate::engine::context::run::Doom;
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::SurroundingsOut;
+use crate::engine::context::run::Doom;
 use crate::engine::turn::TurnHandler;
 use crate::machine::AgentState;
 use crate::words::error::ErrorInfo;
