@@ -111,8 +111,7 @@ async fn removes_the_whole_session(t: Bench) -> CaseResult {
 /// Creates sessions that no rule may touch, each for one reason.
 async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     let mut all = vec![("active", t.left_as("active", SessionStatus::Active).await?)];
-    let expired = t.left_as("expired", SessionStatus::Active).await?;
-    all.push(("active with its lease over", expired));
+    all.push(("active with its lease over", t.left_as("expired", SessionStatus::Active).await?));
     all.push(("suspended", t.left_as("suspended", SessionStatus::Suspended).await?));
     let given_back = t.running("back").await?;
     let claim = t.take_over(&given_back.fence.key).await?;
@@ -135,11 +134,7 @@ async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     let stopped = t.left_as("stopped", SessionStatus::Idle).await?;
     t.interrupt(&stopped, abort("stop")).await?;
     all.push(("has an interrupt waiting", stopped));
-    let claim = t.running("dead").await?;
-    let open = vec![NewPending { kind: PendingKind::DeadLetter, ..approval("dead-1") }];
-    let release = Some(release_to(SessionStatus::Failed));
-    t.commit(&claim.fence, Commit { open, release, ..commit() }).await?;
-    all.push(("has an open dead letter", claim.fence.key));
+    all.push(("has an open dead letter", left_dead(t, "dead").await?));
     for (_, key) in &all {
         ensure!(exists(t, key).await?, "expected the session {key} to be there", found = "none");
     }
