@@ -96,6 +96,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Interrupt(args) => commands::stop::interrupt(common, args).await,
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
+        Command::Dead(what) => commands::dead::dead(common, what).await,
         Command::Events(args) => commands::events::events(common, args).await,
         Command::Skills(what) => commands::skills::skills(common, what).await,
         Command::Doctor(args) => commands::doctor::doctor(common, args).await,

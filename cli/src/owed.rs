@@ -235,8 +235,9 @@ fn commands(
         By::Answer(PendingKind::Approval) => &["approve", "deny"],
         By::Answer(PendingKind::ClientTool) => &["answer"],
         By::Answer(PendingKind::InDoubt) => &["done", "not done"],
+        By::Answer(PendingKind::DeadLetter) => &["replay"],
         // A child is answered by its session. An unknown kind is answered by a version that knows it.
-        By::Answer(PendingKind::Child | PendingKind::DeadLetter | PendingKind::Other(_)) | By::Time => &[],
+        By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => &[],
     };
     let command = |name: &'static str| {
         let (word, last): (&str, &[&str]) = match name {
@@ -245,6 +246,9 @@ fn commands(
             _ => (name, &[]),
         };
         let mut words = vec![word, pending.as_str()];
+        if name == "replay" {
+            words.insert(0, "dead");
+        }
         if name == "answer" {
             words.push(PLACE_OF_ANSWER);
         }

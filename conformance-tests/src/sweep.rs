@@ -1,9 +1,15 @@
-//! Requests that are repeated until nothing is left to do: walks of a retention rule, and claims of due sessions.
+//! Requests that are repeated until nothing is left to do: walks of a retention rule, and claims of due sessions. Also a
+//! session that no walk removes.
 
-use holdover_store::{Claim, ClaimDue, PurgeReport, RetentionRule, StateStore, StoreError};
+use holdover_store::ids::SessionKey;
+use holdover_store::{
+    Claim, ClaimDue, Commit, NewPending, PendingKind, PurgeReport, RetentionRule, SessionStatus, StateStore,
+    StoreError,
+};
 
-use crate::bench::Handle;
+use crate::bench::{Bench, Handle};
 use crate::failure::{CaseResult, ensure};
+use crate::fixture::{approval, commit, release_to};
 use crate::snapshot::{PAGES_MAX, endless};
 
 /// Walks a retention rule to its end. Returns what was removed and the number of calls. Fails if a call removes more
@@ -52,4 +58,13 @@ pub(crate) async fn as_many_due(store: &Handle, mut due: ClaimDue) -> Result<Vec
         all.extend(claims);
     }
     Ok(all)
+}
+
+/// Creates a failed session with an open dead letter.
+pub(crate) async fn left_dead(t: &Bench, name: &str) -> CaseResult<SessionKey> {
+    let claim = t.running(name).await?;
+    let open = vec![NewPending { kind: PendingKind::DeadLetter, ..approval("dead-1") }];
+    let release = Some(release_to(SessionStatus::Failed));
+    t.commit(&claim.fence, Commit { open, release, ..commit() }).await?;
+    Ok(claim.fence.key)
 }

@@ -32,7 +32,7 @@
 
 pub use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, Carrier, HOOK_NAME_BYTES_MAX,
-    HOOK_TIMEOUT, Hook, HookError, HookPoint, HookSettings, InvalidHook, ModelAsked, Moved,
+    HOOK_TIMEOUT, Hook, HookError, HookPoint, HookSettings, InvalidHook, ModelAsked, Moved, MovesMissed,
     OUTSIDE_ANSWER_BYTES_MAX, OUTSIDE_VERSION, OnFailure, OutsideHook, StepEnded, StopIf, SubAgentAsked,
     ToolEnded, TurnBegins, TurnEnds,
 };

@@ -38,14 +38,20 @@
 //!
 //! If the agent [asks](crate::agent::OnDoubt::Ask), a call that ended in doubt is listed with the kind
 //! [`InDoubt`](PendingKind::InDoubt), and a [`Settlement`] says what became of it. No turn waits for that.
+//!
+//! A [`DeadLetter`] is about a session whose turn was given up although it may succeed later.
+//! [`Runtime::dead_letters`](crate::Runtime::dead_letters) lists them, and
+//! [`Runtime::replay_letter`](crate::Runtime::replay_letter) tries again.
 
 pub use holdover_core::engine::DOUBTS_OPEN_MAX;
 pub use holdover_core::ids::PendingId;
+pub use holdover_core::letter::{Letter, LetterCause};
 pub use holdover_core::message::{
     ClientAnswer, Decision, DecisionRecord, PendingBody, SETTLEMENT_BYTES_MAX, Settlement, SettlementRecord,
 };
 pub use holdover_core::payload::Digest;
 pub use holdover_core::store::{PendingCall, PendingKind, PendingQuery};
 pub use holdover_runtime_local::{
-    Answered, Approval, Deciders, Denial, Later, PendingEntry, PendingPage, UnreadablePending,
+    Answered, Approval, DeadLetter, DeadLetterPage, Deciders, Denial, Later, PendingEntry, PendingPage,
+    UnreadablePending,
 };

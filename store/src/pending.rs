@@ -50,6 +50,15 @@ impl PendingKind {
         known.or_else(|| KindName::new(name).ok().map(Self::Other))
     }
 
+    /// Returns true if a [`RetentionRule`](crate::RetentionRule) leaves a session alone while a call of this kind is
+    /// open: a dead letter must not vanish unseen.
+    pub fn keeps_session(&self) -> bool {
+        match self {
+            Self::DeadLetter => true,
+            Self::Approval | Self::ClientTool | Self::Child | Self::InDoubt | Self::Other(_) => false,
+        }
+    }
+
     /// Returns false for [`Other`](Self::Other) with the name of a known kind.
     pub(crate) fn is_itself(&self) -> bool {
         Self::from_wire(self.as_str()).as_ref() == Some(self)

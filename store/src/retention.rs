@@ -12,7 +12,8 @@ use crate::time::Timestamp;
 const OPERATION: &str = "purge";
 
 /// A rule that says which old data to remove. It never applies to a session that is active or suspended, or
-/// that has an alarm, an unread item or a waiting interrupt.
+/// that has an alarm, an unread item or a waiting interrupt. It never removes a session with an open pending call of a
+/// kind that [keeps](super::PendingKind::keeps_session) it.
 ///
 /// One call of `purge` is one step of a walk over the sessions to which the rule applies, longest unchanged
 /// first.

@@ -115,7 +115,7 @@ const FOR_POSTGRES: &str = ", or for Postgres into PGPASSWORD or ~/.pgpass";
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["run", "send", "resume", "retry", "compact", "work", "serve"]),
     ("Answer and stop", &["approve", "deny", "answer", "settle", "interrupt", "abort"]),
-    ("Look", &["sessions", "events", "skills", "doctor", "keys"]),
+    ("Look", &["sessions", "dead", "events", "skills", "doctor", "keys"]),
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
 ];
 

@@ -4,6 +4,7 @@ mod answers;
 mod branch;
 #[cfg(feature = "conformance")]
 mod conformance;
+mod dead;
 mod drive;
 mod help;
 mod look;
@@ -19,6 +20,7 @@ pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Settle, Stop}
 pub(crate) use branch::{Begin, Fork, Handoff, Purge};
 #[cfg(feature = "conformance")]
 pub(crate) use conformance::{Conformance, Form};
+pub(crate) use dead::{Dead, ReplayLetters};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
@@ -113,6 +115,9 @@ pub(crate) enum Command {
     /// Look at sessions, and begin, change or delete them
     #[command(subcommand)]
     Sessions(Sessions),
+    /// List dead letters (sessions that were given up), and let their sessions try again
+    #[command(subcommand)]
+    Dead(Dead),
     /// Print the events of a session, each with the cursor to continue after it
     Events(Events),
     /// List the skills of an agent, and fetch them into the cache
@@ -152,6 +157,7 @@ impl Command {
             | Self::Interrupt(_)
             | Self::Abort(_)
             | Self::Sessions(_)
+            | Self::Dead(_)
             | Self::Events(_)
             | Self::Skills(_)
             | Self::Doctor(_)

@@ -4,6 +4,7 @@ pub(crate) mod answer;
 pub(crate) mod completions;
 #[cfg(feature = "conformance")]
 pub(crate) mod conformance;
+pub(crate) mod dead;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod events;

@@ -130,7 +130,8 @@ pub(crate) fn debt(debt: &Debt) -> Value {
             object["done"] = json!(debt.in_json("done"));
             object["not_done"] = json!(debt.in_json("not done"));
         }
-        By::Answer(PendingKind::Child | PendingKind::DeadLetter | PendingKind::Other(_)) | By::Time => {}
+        By::Answer(PendingKind::DeadLetter) => object["answer"] = json!(debt.in_json("replay")),
+        By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => {}
     }
     object
 }

@@ -16,7 +16,7 @@ cases! {
         "what is left behind shows up in the next conversation of that name",
         "Remove::Sessions: the session with everything that belongs to it";
     retention.never_touches_what_waits_or_runs: Core Property needs Retention,
-        "what is active, parked, has an alarm, an unread item or an interrupt stays, whatever its age",
+        "what is active, parked, has an alarm, an unread item, an interrupt or a dead letter stays, whatever its age",
         "somebody's approval, or tomorrow's start, would vanish overnight",
         "RetentionRule: active or suspended, or has an alarm, an unread item or a waiting interrupt is never touched";
     retention.by_status_and_tenant: Core Property needs Retention,
@@ -111,8 +111,7 @@ async fn removes_the_whole_session(t: Bench) -> CaseResult {
 /// Creates sessions that no rule may touch, each for one reason.
 async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     let mut all = vec![("active", t.left_as("active", SessionStatus::Active).await?)];
-    let expired = t.left_as("expired", SessionStatus::Active).await?;
-    all.push(("active with its lease over", expired));
+    all.push(("active with its lease over", t.left_as("expired", SessionStatus::Active).await?));
     all.push(("suspended", t.left_as("suspended", SessionStatus::Suspended).await?));
     let given_back = t.running("back").await?;
     let claim = t.take_over(&given_back.fence.key).await?;
@@ -135,6 +134,7 @@ async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     let stopped = t.left_as("stopped", SessionStatus::Idle).await?;
     t.interrupt(&stopped, abort("stop")).await?;
     all.push(("has an interrupt waiting", stopped));
+    all.push(("has an open dead letter", left_dead(t, "dead").await?));
     for (_, key) in &all {
         ensure!(exists(t, key).await?, "expected the session {key} to be there", found = "none");
     }

@@ -235,6 +235,7 @@ impl Model {
             return nothing;
         };
         match rule.remove {
+            Remove::Sessions if life.open().iter().any(|open| open.kind.keeps_session()) => nothing,
             Remove::Sessions => {
                 self.tombstones.push(life.row.tombstone(self.now));
                 self.lives.remove(key);

@@ -303,9 +303,9 @@ impl StepIterator {
     fn compact(&mut self) -> bool {
         // A run with an open turn checked this at its start.
         if !self.cx.mind.machine.turn.open
-            && let Some(error) = self.cx.run.doom.clone()
+            && let Some(doom) = self.cx.run.doom.clone()
         {
-            return self.cx.compaction().give_up_summary(error);
+            return self.cx.compaction().give_up_summary(doom.error);
         }
         self.commit_first() && self.cx.compaction().ask()
     }

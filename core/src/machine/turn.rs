@@ -23,8 +23,8 @@ use crate::words::payload::is_default;
 use crate::words::tool::RunsOn;
 use crate::words::usage::Usage;
 
-/// The newest format of the state bytes. Used while calls that ended in doubt can be settled by hand: an older version
-/// would drop the settlements.
+/// The newest format of the state bytes. Used while calls that ended in doubt can be settled by hand, or a dead letter is
+/// open: an older version would drop the settlements, and would not close the letter.
 pub const STATE_FORMAT: StateFormat = StateFormat(3);
 
 /// The format of the state bytes of a session that has children, owes an outcome to another session, or is handed over.

@@ -22,6 +22,7 @@ pub mod history;
 pub mod hook;
 pub mod ids;
 pub mod image;
+pub mod letter;
 pub mod list;
 pub mod mailbox;
 pub mod message;

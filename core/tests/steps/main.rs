@@ -38,6 +38,7 @@ mod hooking;
 mod images;
 mod interrupts;
 mod late_rollbacks;
+mod letters;
 mod looping;
 mod mailbox;
 mod messages;

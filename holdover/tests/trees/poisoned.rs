@@ -1,7 +1,7 @@
 //! A page that kills every process that runs it, until the page is given up. In most of the stories, one more process
 //! dies: when it gives the page up, when it tells the clerk, or at the next such write.
 //!
-//! Requirements: C48, INV-30.
+//! Requirements: C48, C52, INV-30.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::join_all;
+use holdover::pending::LetterCause;
 use holdover::prelude::*;
-use holdover::session::{Labels, ResultStatus, SessionQuery, SessionStatus, SessionSummary, Tree, TreeEntry};
+use holdover::session::{
+    Labels, PageRequest, ResultStatus, SessionQuery, SessionStatus, SessionSummary, Tree, TreeEntry,
+};
 use holdover::store::{StateStore, StoreError};
 use holdover_core::store::{Answer, Layer, Layered, Request};
 use tokio::time::timeout;
@@ -162,6 +165,10 @@ async fn story(store: &Arc<dyn StateStore>, later: usize) {
     let page = tree.entries.iter().find(|entry| entry.depth == 2).unwrap();
     assert_eq!(page.session.status, SessionStatus::Failed, "{later}");
     assert_eq!(world.times("write").len(), 0, "{later}");
+    // The child leaves its letter, wherever the processes die.
+    let letters = patiently(async || person.dead_letters(&tenant, PageRequest::default()).await).await.items;
+    let [letter] = &letters[..] else { panic!("{later}: {letters:?}") };
+    assert_eq!((letter.key(), letter.letter.cause), (&page.session.key, LetterCause::Poisoned), "{later}");
     let clerk = SessionKey::new(tenant, page.place.as_ref().unwrap().parent.clone());
     let messages = patiently(async || person.messages(&clerk).await).await;
     let messages: Vec<_> = messages.into_iter().map(|entry| entry.message).collect();

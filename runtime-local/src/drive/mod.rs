@@ -308,7 +308,7 @@ impl Driver {
     }
 
     fn tell_moves(&mut self) {
-        if let Some(watcher) = &self.watcher {
+        if let Some(watcher) = &mut self.watcher {
             self.steps.take_moves().into_iter().for_each(|moved| watcher.tell(moved));
         }
     }

@@ -50,6 +50,7 @@ pub(super) enum What {
     Decision { pending: PendingId, decision: Decision },
     ClientAnswer { pending: PendingId, answer: ClientAnswer },
     Settlement { pending: PendingId, settlement: Settlement },
+    Replay { pending: PendingId },
 }
 
 impl Deliver {
@@ -201,6 +202,10 @@ impl Deliver {
                 let kind = ItemKind::Answer { pending, settles: true };
                 (keys::of_answer(once)?, kind, Payload::json(&settlement))
             }
+            What::Replay { pending } => {
+                let kind = ItemKind::Answer { pending, settles: false };
+                (keys::of_answer(once)?, kind, Payload::json(&SignalBody::Retry))
+            }
         };
         Ok(InboxItem { key, kind, incarnation: self.incarnation, payload: payload.map_err(unreadable)? })
     }
@@ -244,7 +249,8 @@ impl Runtime {
             | What::BeginChild(_)
             | What::Decision { .. }
             | What::ClientAnswer { .. }
-            | What::Settlement { .. } => (false, None),
+            | What::Settlement { .. }
+            | What::Replay { .. } => (false, None),
         };
         let item = deliver.into_item(key)?;
         if let Some(message) = edits {
@@ -294,7 +300,8 @@ impl Runtime {
             | What::Signal(_)
             | What::QueueChange(_)
             | What::StopCall(_)
-            | What::BeginChild(_) => return Ok(()),
+            | What::BeginChild(_)
+            | What::Replay { .. } => return Ok(()),
             What::Decision { pending, decision } => {
                 let bytes = decision.arguments.as_ref().map_or(0, String::len);
                 (pending, "arguments", bytes, EDIT_BYTES_MAX)

@@ -39,6 +39,7 @@ mod hooks;
 mod images;
 mod keyless;
 mod lease;
+mod letters;
 mod looking;
 mod mailbox;
 mod many;

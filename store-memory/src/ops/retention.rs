@@ -5,7 +5,7 @@ use holdover_store::time::Timestamp;
 use holdover_store::{PageCursor, PurgeReport, Remove, RetentionRule, StoreError};
 
 use super::list::{Place, place};
-use crate::table::Sessions;
+use crate::table::{Record, Sessions};
 use crate::tombstones::Tombstones;
 
 /// Refuses a rule with a status that is not at rest, and a cursor of another rule.
@@ -39,6 +39,10 @@ pub fn purge(
     for (_, key) in about {
         match rule.remove {
             Remove::Sessions => {
+                let keeps = |record: &Record| record.pending.iter().any(|open| open.kind.keeps_session());
+                if sessions.get(&key).is_some_and(keeps) {
+                    continue;
+                }
                 let Some(record) = sessions.remove(&key) else { continue };
                 tombstones.set(record.row.tombstone(now));
                 report.sessions += 1;

@@ -5,6 +5,8 @@ mod before;
 pub(crate) mod settle;
 mod which;
 
+pub(crate) use which::session_of;
+
 use holdover_core::message::{ClientAnswer, Decision};
 use holdover_core::phrases;
 use holdover_core::store::{PendingCall, PendingKind};

@@ -171,7 +171,7 @@ async fn root_of(front: &Front, session: Session, pending: &PendingId) -> Result
 }
 
 /// Returns the session of the tenant with this incarnation.
-async fn session_of(front: &Front, life: Incarnation) -> Result<Option<Session>, Failure> {
+pub(crate) async fn session_of(front: &Front, life: Incarnation) -> Result<Option<Session>, Failure> {
     let mut query = SessionQuery { life: Some(life), ..SessionQuery::all(front.tenant().clone()) };
     loop {
         let page = front.store.list_sessions(&query).await?;

@@ -18,6 +18,7 @@ use self::promises::{effects, in_words};
 use self::stuck::{Case, Stuck};
 use self::weak::weakened;
 use crate::args::{Common, Doctor};
+use crate::commands::dead;
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::owed::{all_pending, command};
@@ -52,7 +53,8 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
     }
     let unwritable = front.store.unwritable().await?;
     let capabilities = front.store.capabilities();
-    let found = Found { capabilities, unwritable, counts, unread, stuck };
+    let letters = dead::count(&front).await?;
+    let found = Found { capabilities, unwritable, counts, letters, unread, stuck };
     front.out.object(&as_json(&front, &found));
     print(&front, &found);
     front.close().await;
@@ -65,6 +67,8 @@ struct Found {
     /// The reason why this user cannot write the store, if any.
     unwritable: Option<String>,
     counts: BTreeMap<SessionStatus, u64>,
+    /// The number of open dead letters.
+    letters: u64,
     /// The number of sessions that cannot be decoded here, by encoding.
     unread: BTreeMap<Encoding, u64>,
     stuck: Vec<StuckSession>,
@@ -175,7 +179,7 @@ fn commands(front: &Front, stuck: &StuckSession) -> Vec<Vec<String>> {
 }
 
 fn as_json(front: &Front, found: &Found) -> Value {
-    let Found { capabilities, unwritable, counts, unread, stuck } = found;
+    let Found { capabilities, unwritable, counts, letters, unread, stuck } = found;
     let settings: BTreeMap<&str, &str> =
         capabilities.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let sessions: BTreeMap<&str, u64> =
@@ -201,6 +205,7 @@ fn as_json(front: &Front, found: &Found) -> Value {
         "shared_by": capabilities.shared_by,
         "effects": effects(capabilities),
         "sessions": sessions,
+        "dead_letters": letters,
         "unread": unread.iter().map(|(why, sessions)| unread_as_json(*why, *sessions)).collect::<Vec<_>>(),
         "writable": unwritable.is_none(),
         "healthy": found.is_healthy(),
@@ -217,7 +222,7 @@ fn unread_as_json(why: Encoding, sessions: u64) -> Value {
 }
 
 fn print(front: &Front, found: &Found) {
-    let Found { capabilities, unwritable, counts, unread, stuck } = found;
+    let Found { capabilities, unwritable, counts, letters, unread, stuck } = found;
     let out = &front.out;
     let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", inline(value)));
     row("store", &front.common.store.to_string());
@@ -239,6 +244,10 @@ fn print(front: &Front, found: &Found) {
         counts.iter().map(|(status, count)| format!("{count} {}", phrases::status(*status))).collect();
     let each = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
     row("sessions", &format!("{all} of tenant {}{each}", front.common.tenant));
+    if *letters > 0 {
+        let list = shell(&command(front, &["dead", "list"]));
+        row("letters", &format!("{}: {list}", counted(*letters, "dead letter")));
+    }
     for (at, (why, sessions)) in unread.iter().enumerate() {
         let line = format!("{}: {why} ({KEYS} names a file of keys)", counted(*sessions, "session"));
         row(if at == 0 { "unread" } else { "" }, &line);

@@ -136,16 +136,28 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
 }
 
 /// Returns the statuses of these sessions in words, in the same order. For a suspended session, also says what it waits
-/// for.
+/// for. For a failed one, says if it has a dead letter.
 async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>, StoreError> {
-    let status = async |session: &SessionSummary| {
-        if session.status == SessionStatus::Suspended {
-            waits(front, session).await
-        } else {
-            Ok(phrases::status(session.status).to_owned())
+    let status = async |session: &SessionSummary| match session.status {
+        SessionStatus::Suspended => waits(front, session).await,
+        SessionStatus::Failed if has_letter(front, session).await? => {
+            Ok(format!("{} (dead letter)", phrases::status(session.status)))
         }
+        SessionStatus::Failed
+        | SessionStatus::Idle
+        | SessionStatus::Active
+        | SessionStatus::Interrupted
+        | SessionStatus::Aborted => Ok(phrases::status(session.status).to_owned()),
     };
     stream::iter(found).map(status).buffered(ASKED_AT_ONCE).try_collect().await
+}
+
+/// Returns true if the session has an open dead letter.
+async fn has_letter(front: &Front, session: &SessionSummary) -> Result<bool, StoreError> {
+    let key = session.key.clone();
+    let kind = Some(PendingKind::DeadLetter);
+    let query = PendingQuery { session: Some(key.id), kind, ..PendingQuery::all(key.tenant) };
+    Ok(!front.store.list_pending(&query).await?.items.is_empty())
 }
 
 /// Describes the answer or time that a suspended session waits for.

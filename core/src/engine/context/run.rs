@@ -35,7 +35,22 @@ pub(crate) struct Run {
     /// True if the run ends the turn of another run, under the claim of that run.
     pub(crate) stands_in: bool,
     /// The error with which the turn must end: its runs keep dying, or the previous run could not go on.
-    pub(crate) doom: Option<ErrorInfo>,
+    pub(crate) doom: Option<Doom>,
+}
+
+/// The failure of a turn that is decided at the start of its run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Doom {
+    pub(crate) error: ErrorInfo,
+    /// The number of runs in a row that died. 0 if the turn fails for another reason.
+    pub(crate) died: u32,
+}
+
+impl Doom {
+    /// The doom of a turn whose run could not go on.
+    pub(crate) fn of(error: ErrorInfo) -> Self {
+        Self { error, died: 0 }
+    }
 }
 
 /// The state of a run's look for the children of its session, and for the sessions that took over from it.

@@ -3,6 +3,7 @@
 use crate::engine::children::background::begins_child;
 use crate::engine::inbox::InboxHandler;
 use crate::engine::mind::Mind;
+use crate::machine::Call;
 use crate::store::{ItemKind, StoredItem};
 use crate::words::ids::InboxSeq;
 use crate::words::mailbox;
@@ -47,7 +48,7 @@ impl InboxHandler<'_> {
     pub(crate) fn consume_rest(&mut self) {
         self.cx.calls().take_settlements();
         self.take_modes_before(InboxSeq(u64::MAX));
-        let batch = self.cx.mind.machine.state.batch();
+        let (batch, letters) = (self.cx.mind.machine.state.batch(), &self.cx.mind.letters);
         let messages = self.cx.mind.inbox.items.iter().filter(|item| mailbox::is_message(item));
         let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();
         let wanted = |item: &StoredItem| match &item.kind {
@@ -55,8 +56,10 @@ impl InboxHandler<'_> {
             ItemKind::Signal { .. } => {
                 begins_child(item) || mailbox::replaces(item).is_some_and(|of| waiting.contains(&of))
             }
-            ItemKind::Answer { pending, .. } => batch
-                .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
+            ItemKind::Answer { pending, .. } => {
+                let is_open = |call: &Call| call.state.pending() == Some(pending);
+                letters.contains(pending) || batch.is_some_and(|batch| batch.calls.iter().any(is_open))
+            }
             // A newer version may know the item.
             ItemKind::Other { .. } => true,
         };

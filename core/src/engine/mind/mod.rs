@@ -36,6 +36,8 @@ pub(crate) struct Mind {
     pub(crate) open: BTreeSet<PendingId>,
     /// The calls that ended in doubt and are not settled, by their pending calls.
     pub(crate) doubts: BTreeMap<PendingId, Doubt>,
+    /// The dead letters that are open, or that the draft opens.
+    pub(crate) letters: BTreeSet<PendingId>,
     /// The calls that the gate is being asked about.
     pub(crate) consulting: BTreeMap<ActionId, Vec<CallId>>,
     /// The old results that are being summarised.
@@ -150,7 +152,8 @@ impl Draft {
 impl Mind {
     /// Returns the oldest format of the state bytes whose readers can go on with the session.
     pub(crate) fn format(&self) -> StateFormat {
-        if self.doubts.is_empty() { self.machine.format() } else { STATE_FORMAT }
+        let is_plain = self.doubts.is_empty() && self.letters.is_empty();
+        if is_plain { self.machine.format() } else { STATE_FORMAT }
     }
 
     pub(crate) fn emit(&mut self, event: Event) {

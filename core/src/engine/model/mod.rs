@@ -13,6 +13,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::history::{Input, NewCall};
 use crate::words::ids::{CallId, InvalidId, StepNumber};
+use crate::words::letter::LetterCause;
 use crate::words::message::{AssistantMessage, AssistantPart, CallRequest, Message};
 use crate::words::mode::Mode;
 use crate::words::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason};
@@ -121,6 +122,7 @@ impl ModelHandler<'_> {
         let After { retry_at, held_until, next } =
             if compact { After::default() } else { self.after_failure(error, attempt) };
         let too_long = error.kind == ModelErrorKind::ContextLimit;
+        let may_pass = self.may_pass(error);
         let told = ErrorInfo::from(error);
         let error = match (too_long && !compact && !next, self.cx.run.shortens_unasked()) {
             (true, true) => compaction::dead_end(&told),
@@ -128,7 +130,12 @@ impl ModelHandler<'_> {
             (false, _) => told,
         };
         self.cx.mind.draft.decided = true;
+        let ran_out = retry_at.is_none() && !compact && !next && may_pass;
+        let letter = ran_out.then(|| error.clone());
         self.cx.feed(Input::ModelFailed { error, retry_at, held_until, too_long, compact, next, usage });
+        if let Some(error) = letter {
+            self.cx.leave_letter(LetterCause::Retries, error, attempt.saturating_add(1));
+        }
     }
 
     /// Decides what follows a failure: the same model is asked again later, the next one is asked, or neither.
@@ -154,6 +161,11 @@ impl ModelHandler<'_> {
         let tried = attempt.saturating_sub(u32::from(self.looks_again(error)));
         let wait = self.cx.run.agent.as_ref()?.retries.after_model(error, tried)?;
         Some(self.cx.run.now.after(wait))
+    }
+
+    /// Returns true if the agent retries this kind of failure at least once.
+    fn may_pass(&self, error: &ModelError) -> bool {
+        self.cx.run.agent.as_ref().is_some_and(|agent| agent.retries.after_model(error, 0).is_some())
     }
 
     /// Returns true if this failure belongs to the same attempt as the previous one: all looks within one hold of a

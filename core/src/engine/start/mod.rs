@@ -11,20 +11,20 @@ use crate::engine::context::end::End;
 use crate::engine::context::out::Out;
 use crate::engine::context::output::Output;
 use crate::engine::context::past::Past;
-use crate::engine::context::run::{Look, Run};
+use crate::engine::context::run::{Doom, Look, Run};
 use crate::engine::mind::{Draft, Ended, Inbox, Mind, StepMemory, Transcript};
 use crate::engine::reply::Reply;
 use crate::engine::writes::Writes;
 use crate::engine::{ATTEMPTS_MAX, RunKind, STATE_FORMAT, StartError, StepIterator};
 use crate::machine::table::TableErrors;
 use crate::machine::{AgentState, Facts, Machine, SteeringFrom, table};
-use crate::store::{Claim, MessageRange, SessionStatus};
+use crate::store::{Claim, MessageRange, PendingCall, PendingKind, SessionStatus};
 use crate::words::agent::AgentSpec;
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::history::Input;
 use crate::words::hook::HookPoint;
-use crate::words::ids::{CallId, MessageSeq};
+use crate::words::ids::{CallId, MessageSeq, PendingId};
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 
@@ -129,6 +129,7 @@ impl StepIterator {
             transcript: Transcript { last: claim.session.last_message, added: SharedList::new(), grown: 0 },
             open: claim.pending.iter().map(|pending| pending.id.clone()).collect(),
             doubts: claim.pending.iter().filter_map(Doubt::of).collect(),
+            letters: letters_of(&claim.pending),
             consulting: BTreeMap::new(),
             shortening: Shortening::default(),
             provision_due: false,
@@ -148,7 +149,7 @@ impl StepIterator {
             begun: false,
             look: if looks { Look::Due } else { Look::NotDue },
             stands_in,
-            doom: failing.or_else(|| poisoned(claim.session.attempts)),
+            doom: failing.map(Doom::of).or_else(|| poisoned(claim.session.attempts)),
         };
         let mut run = Self {
             writes: Writes::new(claim.session.version, mind.clone()),
@@ -255,11 +256,16 @@ impl StepIterator {
 }
 
 /// Returns the error that ends a turn if this number of runs in a row have died.
-fn poisoned(attempts: u32) -> Option<ErrorInfo> {
+fn poisoned(attempts: u32) -> Option<Doom> {
     (attempts >= ATTEMPTS_MAX).then(|| {
         let detail = format!("its run died {attempts} times in a row without any progress");
-        ErrorInfo::new("engine.poisoned", detail)
+        Doom { error: ErrorInfo::new("engine.poisoned", detail), died: attempts }
     })
+}
+
+fn letters_of(pending: &[PendingCall]) -> BTreeSet<PendingId> {
+    let letters = pending.iter().filter(|pending| pending.kind == PendingKind::DeadLetter);
+    letters.map(|letter| letter.id.clone()).collect()
 }
 
 fn read_state(claim: &Claim) -> Result<Machine, StartError> {

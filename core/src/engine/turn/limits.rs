@@ -12,6 +12,7 @@ use crate::words::agent::OnTrip;
 use crate::words::agent::retries::circuit_open;
 use crate::words::ending::{DoneReason, Ending};
 use crate::words::history::Input;
+use crate::words::letter::LetterCause;
 
 impl TurnHandler<'_> {
     /// Ends the turn if it has reached its time limit or the deadline of its parent, or if its circuit is open.
@@ -19,8 +20,11 @@ impl TurnHandler<'_> {
     pub(crate) fn cut_short(&mut self) -> bool {
         if let Some(broken) = self.opened() {
             self.cx.mind.draft.decided = true;
-            let ending = Ending::error(circuit_open(broken));
-            return self.cx.feed(Input::CutShort { ending, drains: true });
+            let error = circuit_open(broken);
+            let ending = Ending::error(error.clone());
+            let moved = self.cx.feed(Input::CutShort { ending, drains: true });
+            self.cx.leave_letter(LetterCause::Circuit, error, broken);
+            return moved;
         }
         if self.cx.cut_at().is_none_or(|at| at > self.cx.run.now) {
             return false;

@@ -1,6 +1,7 @@
 //! A session at rest: how a turn begins, and how a run leaves the session.
 
 use crate::engine::context::Context;
+use crate::engine::context::run::Doom;
 use crate::engine::inbox::is_note;
 use crate::engine::mind::Mind;
 use crate::engine::{RunKind, RunOutcome};
@@ -11,10 +12,12 @@ use crate::words::agent::OnDoubt;
 use crate::words::ending::{DoneReason, Ending, StopCause};
 use crate::words::event::Event;
 use crate::words::history::{Input, TurnRequest};
+use crate::words::letter::LetterCause;
 use crate::words::mailbox;
 use crate::words::message::SignalBody;
 
 pub(crate) mod draining;
+pub(crate) mod letters;
 pub(crate) mod limits;
 pub(crate) mod record;
 pub(crate) mod surroundings;
@@ -57,11 +60,12 @@ impl TurnHandler<'_> {
 
     /// Leaves a session at rest. If messages wait, the next run is due at once.
     pub(crate) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
+        self.cx.mind.close_old_letters();
         self.cx.inbox().consume_rest();
         if status == SessionStatus::Aborted {
             self.cx.calls().close_doubts();
         }
-        if self.cx.mind.message_waits() {
+        if self.cx.mind.message_waits() || self.cx.mind.letter_is_answered() {
             return self.leave_due(outcome, status);
         }
         let deadline = self.cx.children().alarm(None);
@@ -135,6 +139,7 @@ impl TurnHandler<'_> {
     /// the session suspended, because a caller asked it to go on, or active, because the previous run died. A
     /// waiting soft stop has nothing to stop and is confirmed.
     fn come_to_rest(&mut self) {
+        self.cx.mind.close_old_letters();
         self.cx.inbox().consume_rest();
         self.cx.mind.draft.interrupt_confirmed =
             self.cx.mind.inbox.interrupt.as_ref().map(|waiting| waiting.id.clone());
@@ -198,6 +203,7 @@ impl TurnHandler<'_> {
         let provisions = !stopped && self.cx.run.agent.as_ref().is_some_and(|agent| agent.has_surroundings());
         self.note_request(request);
         let after = self.cx.mind.transcript.last;
+        self.cx.mind.close_letters();
         self.cx.feed(Input::TurnRequested { request, provisions, after, asks_in_doubt });
         self.cx.inbox().take_first();
         self.cx.inbox().consume_rest();
@@ -207,10 +213,14 @@ impl TurnHandler<'_> {
 
     /// Ends the turn with the error if its run cannot go on.
     pub(crate) fn fail_if_doomed(&mut self) {
-        let Some(error) = self.cx.run.doom.clone() else { return };
+        let Some(Doom { error, died }) = self.cx.run.doom.clone() else { return };
         // The outcome of a turn in teardown is fixed.
-        if !matches!(self.cx.mind.machine.state, AgentState::TearingDown { .. }) {
-            self.cx.give_up(error);
+        if matches!(self.cx.mind.machine.state, AgentState::TearingDown { .. }) {
+            return;
+        }
+        self.cx.give_up(error.clone());
+        if died > 0 {
+            self.cx.leave_letter(LetterCause::Poisoned, error, died);
         }
     }
 }
@@ -246,6 +256,6 @@ impl Mind {
             | DoneReason::LoopDetected
             | DoneReason::ToolStop => false,
         });
-        self.is_hurried() && resumable
+        (self.is_hurried() || self.letter_is_answered()) && resumable
     }
 }

@@ -12,7 +12,11 @@ impl TurnHandler<'_> {
     pub(crate) fn note_request(&mut self, request: TurnRequest) {
         let asked = match request {
             TurnRequest::Message => RunKind::Execute,
-            TurnRequest::Resume if self.cx.mind.is_asked(&[SignalBody::Retry]) => RunKind::Retry,
+            TurnRequest::Resume
+                if self.cx.mind.is_asked(&[SignalBody::Retry]) || self.cx.mind.letter_is_answered() =>
+            {
+                RunKind::Retry
+            }
             TurnRequest::Resume => RunKind::Resume,
         };
         self.note_kind(asked);

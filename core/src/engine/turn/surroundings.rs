@@ -3,6 +3,7 @@
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::SurroundingsOut;
+use crate::engine::context::run::Doom;
 use crate::engine::turn::TurnHandler;
 use crate::machine::AgentState;
 use crate::words::error::ErrorInfo;
@@ -22,7 +23,7 @@ impl TurnHandler<'_> {
     /// Frees the surroundings that are left. Returns true if there is nothing to wait for.
     pub(crate) fn free(&mut self) -> bool {
         self.cx.mind.teardown_due = false;
-        if let Some(error) = self.cx.run.doom.clone() {
+        if let Some(Doom { error, .. }) = self.cx.run.doom.clone() {
             // Earlier runs may have died while freeing, so the run does not try it again.
             self.cx.mind.emit(Event::TeardownFailed { error });
             return self.cx.feed(Input::TornDown);

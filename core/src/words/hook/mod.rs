@@ -24,7 +24,7 @@ pub use outside::{
     Carrier, HOOK_NAME_BYTES_MAX, HookSettings, InvalidHook, OUTSIDE_ANSWER_BYTES_MAX, OUTSIDE_VERSION,
     OutsideHook,
 };
-pub use told::{ModelAsked, Moved, StepEnded, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds};
+pub use told::{ModelAsked, Moved, MovesMissed, StepEnded, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds};
 pub use verdicts::{AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HookError, StopIf};
 
 use crate::words::gate::GateQuestion;
@@ -125,10 +125,18 @@ pub trait Hook: Send + Sync + 'static {
     }
 
     /// Called when the machine makes a transition. Calls come in order and in parallel with the run, which
-    /// does not wait for them. A hook that falls far behind misses some transitions. The transitions are
+    /// does not wait for them. A hook that falls far behind misses some transitions, and
+    /// [`transitions_missed`](Self::transitions_missed) is called at that place. The transitions are
     /// decided but not yet durable: if the run dies or must decide again, some of them may not appear in the
     /// history.
     async fn transition(&self, _moved: &Moved) -> Result<(), HookError> {
+        Ok(())
+    }
+
+    /// Called in place of transitions that the hook is not told of: more than 1024 of them waited for it, or it was
+    /// not told of all within 5 s after its run. Only called for hooks that are called at transitions. The history of
+    /// the session has all transitions that became durable. A process that dies cannot call this.
+    async fn transitions_missed(&self, _missed: &MovesMissed) -> Result<(), HookError> {
         Ok(())
     }
 

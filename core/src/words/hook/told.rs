@@ -101,6 +101,23 @@ pub struct StepEnded {
     pub session_usage: Usage,
 }
 
+/// The data about transitions that a hook was not told of, because it was too slow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MovesMissed {
+    /// The session whose machine moved.
+    pub session: SessionKey,
+    /// The number of transitions; at least 1. They follow the last transition that the hook was told of.
+    pub count: u64,
+}
+
+impl MovesMissed {
+    /// Creates the data about this number of transitions.
+    pub fn new(session: SessionKey, count: u64) -> Self {
+        Self { session, count }
+    }
+}
+
 /// The data about a transition of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {

@@ -37,6 +37,7 @@ impl Ask for PurgeOne<'_> {
             return Decision::Answer(Purged::default());
         };
         match self.0.remove {
+            Remove::Sessions if keeps_session(facts) => Decision::Answer(Purged::default()),
             Remove::Sessions => {
                 Decision::write(delete::end(facts, row), Purged { sessions: 1, checkpoints: 0 })
             }
@@ -55,4 +56,10 @@ impl Ask for PurgeOne<'_> {
             }
         }
     }
+}
+
+/// Returns true if a pending call is open for the sake of which the session stays.
+fn keeps_session(facts: &Facts) -> bool {
+    let keeps = |row: &Row| matches!(row, Row::Pending { call, .. } if call.kind.keeps_session());
+    facts.of(Kind::Pending).any(keeps)
 }
