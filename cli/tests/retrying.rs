@@ -92,9 +92,9 @@ fn c53_an_agent_file_names_the_tool_to_fall_back_on_as_the_page_shows() {
     let (_, example) = page.split_once("```toml\ntool_fallbacks").unwrap();
     let (example, _) = example.split_once("```").unwrap();
     let fixture = Fixture::new();
-    let play =
-        "[[turns]]\ncalls = [{ tool = 'charge', arguments = { cents = 5 } }]\n[[turns]]\nsay = 'Done.'\n";
-    fixture.write("play.toml", play);
+    let call = "{ tool = 'charge', arguments = { cents = 5 } }";
+    let play = format!("[[turns]]\nwhen = {{ nth = 1 }}\ncalls = [{call}]\n[[turns]]\nsay = 'Done.'\n");
+    fixture.write("play.toml", &play);
     let file =
         format!("model = 'scripted:play.toml'\ntool_fallbacks{example}\n[retries]\ntool_waits_ms = []\n");
     fixture.write("till.toml", &file);
