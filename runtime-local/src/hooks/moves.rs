@@ -113,8 +113,8 @@ mod tests {
 
     use super::*;
 
-    /// A hook that takes this time for each transition, and keeps what it is told: true for a transition, and the number
-    /// of those that it missed.
+    /// A hook that takes this time for each transition, and keeps what it is told: `Ok` for a transition, or the number
+    /// of transitions that it missed.
     struct Slow {
         takes: Duration,
         told: Arc<Mutex<Vec<Result<(), u64>>>>,
