@@ -60,10 +60,10 @@ pub(crate) async fn as_many_due(store: &Handle, mut due: ClaimDue) -> Result<Vec
     Ok(all)
 }
 
-/// Creates a failed session with an open dead letter.
-pub(crate) async fn left_dead(t: &Bench, name: &str) -> CaseResult<SessionKey> {
+/// Creates a failed session with an open pending call of this kind.
+pub(crate) async fn left_asking(t: &Bench, name: &str, kind: PendingKind) -> CaseResult<SessionKey> {
     let claim = t.running(name).await?;
-    let open = vec![NewPending { kind: PendingKind::DeadLetter, ..approval("dead-1") }];
+    let open = vec![NewPending { kind, ..approval("asks-1") }];
     let release = Some(release_to(SessionStatus::Failed));
     t.commit(&claim.fence, Commit { open, release, ..commit() }).await?;
     Ok(claim.fence.key)

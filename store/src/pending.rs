@@ -51,11 +51,11 @@ impl PendingKind {
     }
 
     /// Returns true if a [`RetentionRule`](crate::RetentionRule) leaves a session alone while a call of this kind is
-    /// open: a dead letter must not vanish unseen.
+    /// open: what somebody is asked to look at must not vanish unseen, although no turn waits for it.
     pub fn keeps_session(&self) -> bool {
         match self {
-            Self::DeadLetter => true,
-            Self::Approval | Self::ClientTool | Self::Child | Self::InDoubt | Self::Other(_) => false,
+            Self::InDoubt | Self::DeadLetter => true,
+            Self::Approval | Self::ClientTool | Self::Child | Self::Other(_) => false,
         }
     }
 

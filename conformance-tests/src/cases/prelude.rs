@@ -23,4 +23,4 @@ pub(super) use crate::reader::read;
 pub(super) use crate::snapshot::{
     PAGES_MAX, Snapshot, all_items, ends, load, snapshot, walk_pending, walk_sessions,
 };
-pub(super) use crate::sweep::{left_dead, removed};
+pub(super) use crate::sweep::{left_asking, removed};

@@ -16,7 +16,7 @@ cases! {
         "what is left behind shows up in the next conversation of that name",
         "Remove::Sessions: the session with everything that belongs to it";
     retention.never_touches_what_waits_or_runs: Core Property needs Retention,
-        "what is active, parked, has an alarm, an unread item, an interrupt or a dead letter stays, whatever its age",
+        "what is active, parked, has an alarm, an unread item, an interrupt, a dead letter or a call to settle stays, whatever its age",
         "somebody's approval, or tomorrow's start, would vanish overnight",
         "RetentionRule: active or suspended, or has an alarm, an unread item or a waiting interrupt is never touched";
     retention.by_status_and_tenant: Core Property needs Retention,
@@ -134,7 +134,8 @@ async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     let stopped = t.left_as("stopped", SessionStatus::Idle).await?;
     t.interrupt(&stopped, abort("stop")).await?;
     all.push(("has an interrupt waiting", stopped));
-    all.push(("has an open dead letter", left_dead(t, "dead").await?));
+    all.push(("has an open dead letter", left_asking(t, "dead", PendingKind::DeadLetter).await?));
+    all.push(("has a call in doubt to settle", left_asking(t, "doubt", PendingKind::InDoubt).await?));
     for (_, key) in &all {
         ensure!(exists(t, key).await?, "expected the session {key} to be there", found = "none");
     }

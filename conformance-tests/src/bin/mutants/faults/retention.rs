@@ -4,7 +4,7 @@ use holdover_store::ids::SessionKey;
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
 use holdover_store::{
-    Checkpoint, PurgeReport, Remove, RetentionRule, SessionStatus, StoreError, StoreErrorKind,
+    Checkpoint, PendingKind, PurgeReport, Remove, RetentionRule, SessionStatus, StoreError, StoreErrorKind,
 };
 use holdover_store_memory::parts::Record;
 
@@ -50,6 +50,19 @@ fn purge_blind(
         }
     }
     *tx.sessions = kept;
+    report
+}
+
+/// Purges as if no calls of this kind were open.
+fn purge_without(tx: &mut Tx<'_>, rule: &RetentionRule, kind: &PendingKind) -> PurgeReport {
+    let before = tx.sessions.clone();
+    for record in tx.sessions.values_mut() {
+        record.pending.retain(|open| open.kind != *kind);
+    }
+    let report = sound::purge(tx, rule);
+    for (key, record) in tx.sessions.iter_mut() {
+        record.pending.clone_from(&before[key].pending);
+    }
     report
 }
 
@@ -109,6 +122,10 @@ pub(super) static MUTANTS: &[Mutant] = &[
             row.alarm = None;
         }
     }),
+    broken("purge-ignores-dead-letters", "a session that was given up is removed unseen")
+        .purge(|tx, rule| purge_without(tx, rule, &PendingKind::DeadLetter)),
+    broken("purge-ignores-calls-in-doubt", "a session with a call to settle is removed")
+        .purge(|tx, rule| purge_without(tx, rule, &PendingKind::InDoubt)),
     blind_to!("purge-takes-parked-sessions", "a suspended session is removed", |row, _rule| {
         if row.status == SessionStatus::Suspended {
             row.status = SessionStatus::Idle;
