@@ -6,7 +6,7 @@ use holdover_core::gate::{PolicyGate, RuleGate, StrictestGate};
 use holdover_gates::HttpGate;
 use serde::{Deserialize, Serialize};
 
-use crate::source::Recipe;
+use crate::recipe::Recipe;
 
 /// A server that is asked about each call that the rules do not deny.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

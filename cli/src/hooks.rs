@@ -12,7 +12,7 @@ use holdover_runtime_local::AgentBuilder;
 use holdover_tools::{CommandCarrier, Root};
 use serde::{Deserialize, Serialize};
 
-use crate::source::Recipe;
+use crate::recipe::Recipe;
 
 /// A `[[hook]]` table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

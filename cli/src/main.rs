@@ -17,6 +17,7 @@ mod other_programs;
 mod owed;
 mod pages;
 mod print;
+mod recipe;
 mod signals;
 mod skills;
 mod source;

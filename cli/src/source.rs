@@ -1,33 +1,31 @@
 //! Builds agents from the definitions that are stored with their sessions, so that any process on the store can
 //! continue them.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{AgentSpec, Prices};
+use holdover_core::agent::AgentSpec;
 use holdover_core::error::ErrorInfo;
-use holdover_core::gate::{ApprovalRule, PermissionMode};
+use holdover_core::gate::ApprovalRule;
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;
 use holdover_core::store::{Labels, Queues, Session};
 use holdover_core::tool::{RunsOn, ToolSpec};
-use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
-use holdover_tools::{CommandTool, LocalSandboxes, Root, SandboxOptions, Sandboxes, SkillPin, ToolSet};
-use serde::{Deserialize, Serialize};
+use holdover_tools::{LocalSandboxes, Root, Sandboxes, ToolSet};
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::gate::{self, GateRef};
-use crate::hooks::{self, HookRef, SummariserRef};
+use crate::gate;
+use crate::hooks;
 #[cfg(not(feature = "mcp"))]
 use crate::left_out::mcp;
 #[cfg(feature = "mcp")]
 use crate::mcp;
+use crate::recipe::Recipe;
 use crate::skills;
 use crate::sub_agents::{self, Origin, SubAgentRecipe};
 
@@ -90,75 +88,6 @@ pub(crate) struct Blueprint {
     /// The stored source of the agent at the top, if it was read from a store. Settings that replace parts of it in
     /// this process are not stored with its children.
     pub(crate) source: Option<Value>,
-}
-
-/// Returns true if a field has its default value, and need not be stored.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-/// The data that the command line stores with a session, besides the spec for core. Paths are absolute. It never
-/// contains an API key, only the name of the environment variable that holds one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Recipe {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) version: Option<String>,
-    pub(crate) model: ModelRef,
-    /// The models for single modes.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) models: BTreeMap<Mode, ModelRef>,
-    /// The sources of the agent's skills, with the digests and indexes of those that are pinned.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) skills: Vec<SkillPin>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) fallback: Vec<FallbackRef>,
-    /// The folder that the file tools see.
-    pub(crate) root: PathBuf,
-    /// The agent's tools that are programs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) commands: Vec<CommandTool>,
-    /// The agent's tools that a client runs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) client_tools: Vec<ToolSpec>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) mcp: Vec<McpServer>,
-    /// The rules of the agent's gate.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) approval: Vec<ApprovalRule>,
-    /// The permission mode, which decides calls that no rule denies.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub(crate) permissions: PermissionMode,
-    /// The tools, by name or pattern, that run in mode auto even if they are dangerous or a rule requires approval.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) always_allow: Vec<String>,
-    /// A server that is asked in addition to the rules.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) gate: Option<GateRef>,
-    /// The hooks of the agent. They do not apply to its sub-agents.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) hooks: Vec<HookRef>,
-    /// The program, server or other model that shortens old results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) summariser: Option<SummariserRef>,
-    /// The names of additional environment variables that commands get.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) pass_environment: Vec<String>,
-    /// The sandbox for file tools and commands, which replaces the root.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) sandbox: Option<SandboxOptions>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) sub_agents: Vec<SubAgentRecipe>,
-}
-
-/// A fallback model of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FallbackRef {
-    pub(crate) model: ModelRef,
-    /// The token prices of the model, if they differ from those of the agent's own model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) prices: Option<Prices>,
 }
 
 impl Blueprint {

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::left_out::other_programs;
 #[cfg(feature = "serve")]
 use crate::other_programs;
-use crate::source::Recipe;
+use crate::recipe::Recipe;
 
 /// A sub-agent, as stored in the recipe of its parent agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -60,11 +60,19 @@ pub(crate) async fn as_many_due(store: &Handle, mut due: ClaimDue) -> Result<Vec
     Ok(all)
 }
 
-/// Creates a failed session with an open pending call of this kind.
-pub(crate) async fn left_asking(t: &Bench, name: &str, kind: PendingKind) -> CaseResult<SessionKey> {
-    let claim = t.running(name).await?;
-    let open = vec![NewPending { kind, ..approval("asks-1") }];
-    let release = Some(release_to(SessionStatus::Failed));
-    t.commit(&claim.fence, Commit { open, release, ..commit() }).await?;
-    Ok(claim.fence.key)
+/// Creates failed sessions, each with an open pending call of a kind that keeps the session. Returns what keeps each.
+pub(crate) async fn left_asking(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
+    let mut all = Vec::new();
+    let kinds = [
+        ("has an open dead letter", PendingKind::DeadLetter),
+        ("has a call in doubt to settle", PendingKind::InDoubt),
+    ];
+    for (what, kind) in kinds {
+        let claim = t.running(kind.as_str()).await?;
+        let open = vec![NewPending { kind, ..approval("asks-1") }];
+        let release = Some(release_to(SessionStatus::Failed));
+        t.commit(&claim.fence, Commit { open, release, ..commit() }).await?;
+        all.push((what, claim.fence.key));
+    }
+    Ok(all)
 }

@@ -114,8 +114,7 @@ impl Shared {
         Ok(walked.into_iter().map(|(_, walked)| walked).collect())
     }
 
-    /// Returns up to `limit` rows that the members of an index name, in the order of the index, and whether there are
-    /// more. Rows that cannot be read are left out and logged.
+    /// Returns up to `limit` readable rows that the members of an index name, in its order, and whether there are more.
     async fn sessions_along<T>(
         &self,
         mut merge: Merge<Option<T>>,

@@ -157,7 +157,8 @@ mod tests {
 
     use super::super::{Instead, parse};
     use super::*;
-    use crate::source::{Blueprint, Recipe};
+    use crate::recipe::Recipe;
+    use crate::source::Blueprint;
 
     const SCAN: &str = "[[tool]]\nname = 'scan'\ndescription = 'Scans'\nruns_on = 'client'\n";
 

@@ -42,7 +42,8 @@ use crate::gate::GateRef;
 use crate::hooks::HookRef;
 use crate::input::small_file;
 use crate::print::one_line;
-use crate::source::{Blueprint, FallbackRef, Recipe};
+use crate::recipe::{FallbackRef, Recipe};
+use crate::source::Blueprint;
 
 /// The content of an agent file. Unknown keys are refused.
 #[derive(Debug, Default, Deserialize)]

@@ -134,8 +134,7 @@ async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     let stopped = t.left_as("stopped", SessionStatus::Idle).await?;
     t.interrupt(&stopped, abort("stop")).await?;
     all.push(("has an interrupt waiting", stopped));
-    all.push(("has an open dead letter", left_asking(t, "dead", PendingKind::DeadLetter).await?));
-    all.push(("has a call in doubt to settle", left_asking(t, "doubt", PendingKind::InDoubt).await?));
+    all.extend(left_asking(t).await?);
     for (_, key) in &all {
         ensure!(exists(t, key).await?, "expected the session {key} to be there", found = "none");
     }

@@ -46,7 +46,7 @@ impl CallsHandler<'_> {
         let machine = &self.cx.mind.machine;
         let aborted = machine.state.ending().is_some_and(|ending| ending.status() == SessionStatus::Aborted);
         let asks = machine.turn.asks_in_doubt && result.status == ResultStatus::InDoubt && !aborted;
-        if !asks || self.cx.mind.doubts.len() >= DOUBTS_OPEN_MAX {
+        if !asks || self.cx.mind.unawaited.doubts.len() >= DOUBTS_OPEN_MAX {
             return;
         }
         // A call that was sent has the name of a tool.
@@ -73,7 +73,7 @@ impl CallsHandler<'_> {
             reason: Some(WHY.to_owned()),
             children: 0,
         });
-        self.cx.mind.doubts.insert(id.clone(), Doubt { call: call.clone(), body: body.clone() });
+        self.cx.mind.unawaited.doubts.insert(id.clone(), Doubt { call: call.clone(), body: body.clone() });
         self.cx.mind.draft.open.push(NewPending { id, call, kind, needed: 1, deadline: None, body });
     }
 
@@ -84,7 +84,7 @@ impl CallsHandler<'_> {
             let item = self.cx.mind.inbox.items.remove(at);
             self.cx.mind.draft.consumed.push(item.seq);
             self.cx.mind.draft.decided = true;
-            let Some(doubt) = self.cx.mind.doubts.remove(&pending) else { continue };
+            let Some(doubt) = self.cx.mind.unawaited.doubts.remove(&pending) else { continue };
             self.cx.mind.close(pending.clone());
             match read(&item) {
                 Ok(settlement) => self.settled(pending, doubt, settlement, &item),
@@ -120,7 +120,7 @@ impl CallsHandler<'_> {
     /// Closes the pending calls of all calls in doubt, because the session is aborted and no run can take an answer any
     /// more.
     pub(crate) fn close_doubts(&mut self) {
-        for pending in std::mem::take(&mut self.cx.mind.doubts).into_keys() {
+        for pending in std::mem::take(&mut self.cx.mind.unawaited.doubts).into_keys() {
             self.cx.mind.close(pending);
         }
     }
@@ -135,7 +135,9 @@ impl Mind {
     /// Returns the pending call in doubt that an item answers, if it answers one.
     pub(crate) fn settles<'a>(&self, item: &'a StoredItem) -> Option<&'a PendingId> {
         match &item.kind {
-            ItemKind::Answer { pending, .. } => Some(pending).filter(|of| self.doubts.contains_key(of)),
+            ItemKind::Answer { pending, .. } => {
+                Some(pending).filter(|of| self.unawaited.doubts.contains_key(of))
+            }
             ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => None,
         }
     }

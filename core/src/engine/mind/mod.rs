@@ -10,7 +10,7 @@ use crate::engine::calls::doubts::Doubt;
 use crate::engine::compaction::shortening::Shortening;
 use crate::engine::steering::hooks::StepHooks;
 use crate::machine::Machine;
-use crate::store::{Interrupt, MessageRange, NewMessage, NewPending, StoredItem};
+use crate::store::{Interrupt, MessageRange, NewMessage, NewPending, PendingCall, PendingKind, StoredItem};
 use crate::time::Timestamp;
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
@@ -34,10 +34,7 @@ pub(crate) struct Mind {
     pub(crate) transcript: Transcript,
     /// Pending calls that are open in the store.
     pub(crate) open: BTreeSet<PendingId>,
-    /// The calls that ended in doubt and are not settled, by their pending calls.
-    pub(crate) doubts: BTreeMap<PendingId, Doubt>,
-    /// The dead letters that are open, or that the draft opens.
-    pub(crate) letters: BTreeSet<PendingId>,
+    pub(crate) unawaited: Unawaited,
     /// The calls that the gate is being asked about.
     pub(crate) consulting: BTreeMap<ActionId, Vec<CallId>>,
     /// The old results that are being summarised.
@@ -48,6 +45,30 @@ pub(crate) struct Mind {
     pub(crate) teardown_due: bool,
     /// True if the machine has moved since the claim. If not, a run that parks has nothing new to write.
     pub(crate) moved: bool,
+}
+
+/// The pending calls for which no turn waits: those that are open, and those that the draft opens.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Unawaited {
+    /// The calls that ended in doubt and are not settled, by their pending calls.
+    pub(crate) doubts: BTreeMap<PendingId, Doubt>,
+    /// The dead letters.
+    pub(crate) letters: BTreeSet<PendingId>,
+}
+
+impl Unawaited {
+    /// Returns those among the pending calls of a claim.
+    pub(crate) fn of(pending: &[PendingCall]) -> Self {
+        let letters = pending.iter().filter(|pending| pending.kind == PendingKind::DeadLetter);
+        Self {
+            doubts: pending.iter().filter_map(Doubt::of).collect(),
+            letters: letters.map(|letter| letter.id.clone()).collect(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.doubts.is_empty() && self.letters.is_empty()
+    }
 }
 
 /// The items and the interrupt that the run has read from outside.
@@ -152,8 +173,7 @@ impl Draft {
 impl Mind {
     /// Returns the oldest format of the state bytes whose readers can go on with the session.
     pub(crate) fn format(&self) -> StateFormat {
-        let is_plain = self.doubts.is_empty() && self.letters.is_empty();
-        if is_plain { self.machine.format() } else { STATE_FORMAT }
+        if self.unawaited.is_empty() { self.machine.format() } else { STATE_FORMAT }
     }
 
     pub(crate) fn emit(&mut self, event: Event) {

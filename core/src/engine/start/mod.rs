@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::engine::calls::doubts::Doubt;
 use crate::engine::children::looking::looks_again;
 use crate::engine::compaction::shortening::Shortening;
 use crate::engine::context::Context;
@@ -12,19 +11,19 @@ use crate::engine::context::out::Out;
 use crate::engine::context::output::Output;
 use crate::engine::context::past::Past;
 use crate::engine::context::run::{Doom, Look, Run};
-use crate::engine::mind::{Draft, Ended, Inbox, Mind, StepMemory, Transcript};
+use crate::engine::mind::{Draft, Ended, Inbox, Mind, StepMemory, Transcript, Unawaited};
 use crate::engine::reply::Reply;
 use crate::engine::writes::Writes;
 use crate::engine::{ATTEMPTS_MAX, RunKind, STATE_FORMAT, StartError, StepIterator};
 use crate::machine::table::TableErrors;
 use crate::machine::{AgentState, Facts, Machine, SteeringFrom, table};
-use crate::store::{Claim, MessageRange, PendingCall, PendingKind, SessionStatus};
+use crate::store::{Claim, MessageRange, SessionStatus};
 use crate::words::agent::AgentSpec;
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::history::Input;
 use crate::words::hook::HookPoint;
-use crate::words::ids::{CallId, MessageSeq, PendingId};
+use crate::words::ids::{CallId, MessageSeq};
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 
@@ -128,8 +127,7 @@ impl StepIterator {
             },
             transcript: Transcript { last: claim.session.last_message, added: SharedList::new(), grown: 0 },
             open: claim.pending.iter().map(|pending| pending.id.clone()).collect(),
-            doubts: claim.pending.iter().filter_map(Doubt::of).collect(),
-            letters: letters_of(&claim.pending),
+            unawaited: Unawaited::of(&claim.pending),
             consulting: BTreeMap::new(),
             shortening: Shortening::default(),
             provision_due: false,
@@ -261,11 +259,6 @@ fn poisoned(attempts: u32) -> Option<Doom> {
         let detail = format!("its run died {attempts} times in a row without any progress");
         Doom { error: ErrorInfo::new("engine.poisoned", detail), died: attempts }
     })
-}
-
-fn letters_of(pending: &[PendingCall]) -> BTreeSet<PendingId> {
-    let letters = pending.iter().filter(|pending| pending.kind == PendingKind::DeadLetter);
-    letters.map(|letter| letter.id.clone()).collect()
 }
 
 fn read_state(claim: &Claim) -> Result<Machine, StartError> {

@@ -31,7 +31,7 @@ impl Context {
             Ok(body) => body,
             Err(error) => return self.give_up(ErrorInfo::new("engine.encode", error)),
         };
-        if self.mind.letters.insert(id.clone()) {
+        if self.mind.unawaited.letters.insert(id.clone()) {
             let kind = PendingKind::DeadLetter;
             self.mind.draft.open.push(NewPending { id, call, kind, needed: 1, deadline: None, body });
         }
@@ -51,13 +51,13 @@ fn body_of(letter: &Letter) -> Result<Payload, String> {
 impl Mind {
     /// Returns true if somebody has asked to try the turn of an open letter again.
     pub(crate) fn letter_is_answered(&self) -> bool {
-        let answers = |item: &StoredItem| matches!(&item.kind, ItemKind::Answer { pending, .. } if self.letters.contains(pending));
+        let answers = |item: &StoredItem| matches!(&item.kind, ItemKind::Answer { pending, .. } if self.unawaited.letters.contains(pending));
         self.inbox.items.iter().any(answers)
     }
 
     /// Closes all letters, because the session goes on.
     pub(crate) fn close_letters(&mut self) {
-        for letter in std::mem::take(&mut self.letters) {
+        for letter in std::mem::take(&mut self.unawaited.letters) {
             self.close(letter);
         }
     }
