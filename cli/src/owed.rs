@@ -195,7 +195,7 @@ pub(crate) async fn debts(
         let debt = debt_of(front, &pending).await?;
         if pending.key == *key {
             own.insert(pending.id, debt);
-        } else if pending.answered < pending.needed && pending.kind != PendingKind::InDoubt {
+        } else if pending.answered < pending.needed && !pending.kind.keeps_session() {
             below.push(debt);
         }
     }

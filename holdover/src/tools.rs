@@ -30,7 +30,9 @@
 //! each turn an isolated folder for its commands and files; [`CustomState`], the values that tools remember for a
 //! session.
 
-pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
+pub use holdover_core::custom::{
+    CustomState, STATE_BYTES_MAX, STATE_DEPTH_MAX, StateChange, StateCheck, StateRules,
+};
 pub use holdover_core::ids::{CallId, ToolName};
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::skill::{SkillEntry, SkillSet};

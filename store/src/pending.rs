@@ -18,7 +18,7 @@ pub enum PendingKind {
     Child,
     /// Somebody must say what became of a call that ended in doubt.
     InDoubt,
-    /// Somebody must look at a session that was given up because its runs died.
+    /// Somebody must look at a session whose turn was given up although it may succeed later.
     DeadLetter,
     /// A kind that only a newer version knows. The store keeps the call and shows it unchanged. The session
     /// has a [format](crate::ids::StateFormat) of that version, so `claim_due` returns the session only to

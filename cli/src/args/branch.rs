@@ -114,7 +114,7 @@ pub(crate) struct Begin {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Only sessions at rest in which nothing waits are purged: those without an unread message, an alarm, a stop request or a dead letter. With --checkpoints, the sessions stay, and each keeps its newest N checkpoints.
+Only sessions at rest in which nothing waits are purged: those without an unread message, an alarm, a stop request, a dead letter or a call in doubt to settle. With --checkpoints, the sessions stay, and each keeps its newest N checkpoints.
 
 Examples:
   holdover sessions purge --unchanged-for 90d

@@ -31,7 +31,7 @@ pub(crate) struct ReplayLetters {
     /// The letters (holdover dead list)
     #[arg(value_name = "LETTER", required_unless_present = "all", conflicts_with = "all")]
     pub(crate) letters: Vec<PendingId>,
-    /// Replay all open letters of the tenant
+    /// Replay all open letters of the tenant, except those of children
     #[arg(long)]
     pub(crate) all: bool,
 }

@@ -2,7 +2,8 @@
 
 use holdover_core::ids::{PendingId, SessionKey};
 use holdover_core::letter::{Letter, LetterCause};
-use holdover_core::store::PageRequest;
+use holdover_core::message::PendingBody;
+use holdover_core::store::{Labels, PageRequest};
 use holdover_runtime_local::{DeadLetter, DeadLetterPage, Delivered, RuntimeError, UnreadablePending};
 use serde_json::json;
 
@@ -106,7 +107,9 @@ fn show_unreadable(front: &Front, letter: &UnreadablePending) {
     front.out.object(&json!(letter));
     head(front, &letter.call.key, &letter.call.id);
     front.out.line(format!("  this letter cannot be read: {}", inline(&letter.why)));
-    front.out.line(format!("  {}", shell(&command(front, &["dead", "replay", letter.call.id.as_str()]))));
+    if letter.call.body.parse::<PendingBody>().is_ok() {
+        front.out.line(format!("  {}", shell(&command(front, &["dead", "replay", letter.call.id.as_str()]))));
+    }
 }
 
 fn head(front: &Front, key: &SessionKey, letter: &PendingId) {
@@ -120,13 +123,23 @@ async fn replay(front: &Front, args: &ReplayLetters) -> Result<(), Failure> {
         pages(front, async |page| {
             let read =
                 page.items.into_iter().filter(|letter| !letter.is_replayed()).map(|letter| letter.call);
-            open.extend(read.chain(page.unreadable.into_iter().map(|letter| letter.call)));
+            let all = read.chain(page.unreadable.into_iter().map(|letter| letter.call));
+            open.extend(all.map(|call| (call.key, call.id)));
             Ok(())
         })
         .await?;
-        for call in open {
-            match one(front, &call.key, &call.id).await {
+        for (key, letter) in open {
+            let session = front.runtime.session(&key).await?;
+            if session.is_some_and(|session| session.labels.0.contains_key(Labels::PARENT)) {
+                note(&format!(
+                    "session {}: left out: its parent has gone on; name the letter {letter}",
+                    key.id
+                ));
+                continue;
+            }
+            match one(front, &key, &letter).await {
                 Ok(()) => replayed += 1,
+                Err(error @ RuntimeError::Unreadable { .. }) => note(&format!("left out: {error}")),
                 // The session has gone on, or is gone, since the letter was listed.
                 Err(
                     RuntimeError::NotPending { .. }

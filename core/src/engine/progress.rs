@@ -145,7 +145,7 @@ impl StepIterator {
                 call.effect == EffectClass::ReadOnly && !call.dangerous && call.instead_of.is_empty()
             })
         });
-        // That a call fell back becomes durable at once: before the gate is asked, and before the fallback starts.
+        // That a call fell back becomes durable while the gate is asked, and always before the fallback starts.
         let fell_back = batch.calls.iter().any(|call| {
             !call.instead_of.is_empty() && matches!(call.state, CallState::Queued | CallState::Gating)
         });

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Batch, Call, CallState};
-use crate::words::custom::{CustomState, StateChange, StateRules, Undo};
+use crate::words::custom::{CustomState, STATE_DEPTH_MAX, StateChange, StateRules, Undo};
 use crate::words::event::Event;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::message::Notice;
@@ -92,6 +93,9 @@ pub fn refusal(
     changes: &[StateChange],
     rules: &StateRules,
 ) -> Option<String> {
+    if changes.iter().filter_map(value_of).any(|value| depth(value) > STATE_DEPTH_MAX) {
+        return Some(format!("a value is nested deeper than {STATE_DEPTH_MAX} levels"));
+    }
     let most = rules.bytes_max;
     let bytes = bytes_of(changes);
     if bytes > most {
@@ -115,6 +119,22 @@ pub fn refusal(
         return Some(format!("the state would have {bytes} bytes, at most {most} are allowed"));
     }
     rules.fits(&after.to_value()).err().map(|why| format!("the state would not fit its schema: {why}"))
+}
+
+fn value_of(change: &StateChange) -> Option<&Value> {
+    match change {
+        StateChange::Set { value, .. } | StateChange::Append { value, .. } => Some(value),
+        StateChange::Delete { .. } => None,
+    }
+}
+
+/// Returns the number of lists and objects around the innermost value.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(of) => 1 + of.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(of) => 1 + of.values().map(depth).max().unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 pub(crate) fn bytes_of(value: &(impl Serialize + ?Sized)) -> usize {

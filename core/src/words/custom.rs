@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-pub use rules::{STATE_BYTES_MAX, StateCheck, StateRules};
+pub use rules::{STATE_BYTES_MAX, STATE_DEPTH_MAX, StateCheck, StateRules};
 
 /// The custom state of a session: JSON values by key. A clone copies one pointer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange};
+use holdover_core::custom::{CustomState, STATE_BYTES_MAX, STATE_DEPTH_MAX, StateChange};
 use holdover_core::engine::CallOut;
 use holdover_core::event::Event;
 use holdover_core::message::{ClientAnswer, Message, ResultStatus};
@@ -306,6 +306,24 @@ fn h18_an_answer_of_a_client_that_failed_or_cannot_be_applied_changes_nothing() 
         let result = bench.results().remove(1);
         assert_eq!((result.status, result.content.as_str()), (status, told));
         assert_eq!(custom(&bench), json!({ "word": "a" }));
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn h18_a_value_that_is_nested_too_deeply_is_refused_and_the_session_stays_readable() {
+    for (levels, kept) in [(STATE_DEPTH_MAX, true), (STATE_DEPTH_MAX + 1, false), (121, false)] {
+        let bench = Bench::new();
+        let mut run = go(&bench);
+        run.model(calls(&["ask", "put"]));
+        let nested = (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        answers(&bench, &ClientAnswer::done("blue").set("deep", nested));
+        run.news();
+        bench.crash(run);
+        let mut run = bench.run();
+        run.comes_back("c1-1", Ok(ToolOutput::text("put").into()));
+        run.model(text("done"));
+        assert_eq!(custom(&bench).get("deep").is_some(), kept, "{levels}");
         check::at_rest(&bench);
     }
 }

@@ -5,9 +5,11 @@
 use std::time::Duration;
 
 use holdover_core::agent::{AgentSpec, Compaction};
-use holdover_core::engine::{Drain, RunKind, RunOutcome};
+use holdover_core::engine::{Action, Drain, Reply, RunKind, RunOutcome};
+use holdover_core::error::ErrorInfo;
 use holdover_core::event::Event;
 use holdover_core::hook::HookPoint;
+use holdover_core::machine::DoneReason;
 use holdover_core::message::ResultStatus;
 use holdover_core::store::{InterruptKind, OutcomeKind, SessionStatus};
 use holdover_core::time::Clock;
@@ -162,6 +164,30 @@ fn an_answer_that_is_being_written_is_taken_whole_and_its_calls_wait() {
     run.model(text("done"));
     assert_eq!(bench.sent("c1-1"), 1);
     check::at_rest(&bench);
+}
+
+#[test]
+fn c53_surroundings_that_fail_in_a_run_that_leaves_are_prepared_by_the_next_run() {
+    for drain in [Drain::Calls, Drain::Step, Drain::Turn] {
+        let bench = Bench::with(|agent| agent.provisions = true);
+        bench.say("go");
+        let mut run = bench.run();
+        let Action::Provision { id, .. } = run.take("provision") else { unreachable!() };
+        run.drain(drain);
+        run.apply(Reply::Provisioned { id, result: Err(ErrorInfo::new("provision.full", "no room")) });
+        if drain == Drain::Turn {
+            run.perform("tear_down");
+            assert_eq!(bench.dones(), [DoneReason::Error], "the turn goes on to its end here");
+            continue;
+        }
+        left(&bench, run);
+        let mut run = goes_on(&bench);
+        run.perform("provision");
+        run.model(text("done"));
+        run.perform("tear_down");
+        assert_eq!(bench.dones(), [DoneReason::ModelStop]);
+        check::at_rest(&bench);
+    }
 }
 
 #[test]

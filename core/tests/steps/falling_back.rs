@@ -88,7 +88,7 @@ fn c53_a_call_that_could_not_be_run_is_retried_then_goes_on_as_the_fallback_with
     let [before] = result.instead_of.as_slice() else { panic!("{result:?}") };
     assert_eq!((before.tool.as_str(), before.why.as_str()), ("note", "no such host"));
     let (line, rest) = result.content.split_once('\n').unwrap();
-    assert!(line.contains("note could not be run") && line.contains("result of put"), "{line}");
+    assert!(line.contains("note could not be run") && line.contains("put stands in for it"), "{line}");
     assert_eq!(rest, "put away");
     assert_eq!(told(&bench), [("note".to_owned(), "put".to_owned())]);
     assert_eq!(bench.machine().usage.tool_calls, 2, "one call of each tool");

@@ -252,8 +252,9 @@ impl AgentBuilder {
     }
 
     /// Restricts a sub-agent to what this agent can do: of this agent's tools it gets only the named ones, and the
-    /// stricter of both gates decides. It has this agent's version, durability and provisioners. If it has no model
-    /// of its own, it also has this agent's models, with their prices, retries and breaker.
+    /// stricter of both gates decides. It has this agent's version, durability, rule for calls in doubt and
+    /// provisioners. If it has no model of its own, it also has this agent's models, with their prices, retries and
+    /// breaker.
     fn bound(&self, mut child: Self, name: &ToolName, tools: &[ToolName]) -> Result<Self, AgentError> {
         child.spec.name = format!("{}>{name}", self.spec.name);
         child.version.clone_from(&self.version);
@@ -295,6 +296,7 @@ impl AgentBuilder {
             child.spec.breaker.clone_from(&self.spec.breaker);
         }
         child.spec.durability = self.spec.durability;
+        child.spec.in_doubt = self.spec.in_doubt;
         child.provisioners.clone_from(&self.provisioners);
         child.source = self.source.as_ref().map(|source| json!({ "parent": source, "sub_agent": name }));
         Ok(child)

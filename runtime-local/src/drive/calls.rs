@@ -72,8 +72,12 @@ impl Driver {
         }
     }
 
-    /// Tells the run to leave. With [`Drain::Calls`], calls that wait for the lease are not sent either.
+    /// Tells the run to leave. Unless the turn is to end first, a provisioner that fails is not asked again. With
+    /// [`Drain::Calls`], calls that wait for the lease are not sent either.
     pub(super) fn drain(&mut self, drain: Drain) {
+        if drain != Drain::Turn {
+            self.provisioning.cancel();
+        }
         if drain == Drain::Calls {
             self.calls.closed.cancel();
         }

@@ -75,8 +75,8 @@ impl Watcher {
         }
     }
 
-    /// Stops, because the run is over. Waits for a limited time until the hooks have been told of all transitions, and
-    /// then tells them how many they have missed.
+    /// Stops, because the run is over. Waits for at most [`LAST_WORDS`] until the hooks have been told of all transitions,
+    /// and as long again until they know how many they have missed.
     pub(crate) async fn finish(self) {
         let Self { hooks, moves, all, known, session, mut telling, .. } = self;
         drop(moves);
@@ -84,8 +84,11 @@ impl Watcher {
             tracing::warn!("hooks have not heard of all transitions of a run");
         }
         drop(telling);
-        if let Some(session) = session {
-            tell_of_missed(&hooks, &session, all.saturating_sub(known.load(Ordering::Relaxed))).await;
+        let missed = all.saturating_sub(known.load(Ordering::Relaxed));
+        if let Some(session) = session
+            && timeout(LAST_WORDS, tell_of_missed(&hooks, &session, missed)).await.is_err()
+        {
+            tracing::warn!(missed, "hooks have not heard how many transitions of a run they missed");
         }
     }
 }

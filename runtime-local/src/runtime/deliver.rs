@@ -227,14 +227,19 @@ impl Runtime {
     /// earlier message cannot be [edited](RuntimeError::NotEditable), the key was used before for [something
     /// else](RuntimeError::KeyConflict), the session is [aborted](RuntimeError::Aborted), or there is [no
     /// such session](RuntimeError::NotFound). For an answer: the call [has all its
-    /// answers](RuntimeError::AlreadyAnswered), or is [closed](RuntimeError::NotPending). For a correction: the name of
-    /// its author is [empty](RuntimeError::Id).
+    /// answers](RuntimeError::AlreadyAnswered), or is [closed](RuntimeError::NotPending). For a correction or a
+    /// settlement: the name of its author is [empty](RuntimeError::Id).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
         if let What::Message { said: Said { correction_by: Some(by), .. }, .. } = &deliver.what
             && by.trim().is_empty()
         {
             return Err(InvalidId::Empty { kind: "by: the name of who corrects" }.into());
+        }
+        if let What::Settlement { settlement, .. } = &deliver.what
+            && settlement.by.as_deref().is_some_and(|by| by.trim().is_empty())
+        {
+            return Err(InvalidId::Empty { kind: "by: the name of who settles" }.into());
         }
         let (named, may_be_known) = (deliver.once.named(), deliver.once != Once::Never);
         let (rests_only, edits) = match &deliver.what {

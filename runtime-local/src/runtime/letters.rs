@@ -69,7 +69,8 @@ impl Serialize for DeadLetter {
 pub struct DeadLetterPage {
     /// The letters that can be read, oldest first.
     pub items: Vec<DeadLetter>,
-    /// The letters of the page that this version cannot read. They can be replayed.
+    /// The letters of the page that this version cannot read. Those whose body has the form of a
+    /// [`PendingBody`](holdover_core::message::PendingBody) can be replayed.
     pub unreadable: Vec<UnreadablePending>,
     /// The cursor of the next page, or `None` on the last page.
     pub next: Option<PageCursor>,
@@ -77,8 +78,9 @@ pub struct DeadLetterPage {
 
 impl Runtime {
     /// Lists one page of the open dead letters of a tenant, oldest first. A page has at most
-    /// [`PAGE_ROWS_MAX`](holdover_core::store::PAGE_ROWS_MAX) letters. The letters are found by their index, so sessions
-    /// without letters cost nothing. Letters that this version cannot read are listed separately.
+    /// [`PAGE_ROWS_MAX`](holdover_core::store::PAGE_ROWS_MAX) letters. A walk through all pages costs as much as the tenant
+    /// has open pending calls of any kind; sessions without any cost nothing. Letters that this version cannot read are
+    /// listed separately.
     pub async fn dead_letters(
         &self,
         tenant: &TenantId,

@@ -1,6 +1,6 @@
 //! Settlements of calls that ended in doubt.
 
-use holdover_core::ids::{InvalidId, PendingId, SessionKey};
+use holdover_core::ids::{PendingId, SessionKey};
 use holdover_core::message::Settlement;
 use holdover_core::payload::Digest;
 use holdover_core::store::PendingKind;
@@ -31,9 +31,6 @@ impl Runtime {
         pending: &PendingId,
         settlement: Settlement,
     ) -> Result<Delivered, RuntimeError> {
-        if settlement.by.as_deref().is_some_and(|by| by.trim().is_empty()) {
-            return Err(InvalidId::Empty { kind: "by: the name of who settles" }.into());
-        }
         let Bound { key, life, .. } = self.bound_to(key, pending, PendingKind::InDoubt).await?;
         let said = serde_json::to_vec(&settlement)
             .map_err(|error| RuntimeError::unreadable(&key, "settlement", error))?;

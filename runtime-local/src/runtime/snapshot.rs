@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use holdover_core::ids::{MessageSeq, SessionKey};
-use holdover_core::store::{EventCursor, PendingCall, PendingKind};
+use holdover_core::store::{EventCursor, PendingCall};
 use serde::Serialize;
 
 use super::standing::machine_of;
@@ -47,9 +47,8 @@ impl Runtime {
             .collect();
         let open = if owed.is_empty() { PendingPage::default() } else { self.all_pending(key).await? };
         let PendingPage { items: mut pending, mut unreadable, .. } = open;
-        let is_meant = |call: &PendingCall| {
-            owed.contains(&call.id) || call.key != *key && call.kind != PendingKind::InDoubt
-        };
+        let is_meant =
+            |call: &PendingCall| owed.contains(&call.id) || call.key != *key && !call.kind.keeps_session();
         pending.retain(|entry| is_meant(&entry.call));
         unreadable.retain(|found| is_meant(&found.call));
         let first = MessageSeq(session.last_message.0.saturating_sub(messages.into()).saturating_add(1));

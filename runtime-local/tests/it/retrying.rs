@@ -224,7 +224,7 @@ async fn c53_a_fallback_gets_the_arguments_of_the_call_if_they_fit_its_schema_an
         assert_eq!((found, spare.calls().len()), (status, usize::from(status == ResultStatus::Done)));
         let (line, rest) = content.split_once('\n').unwrap();
         let told =
-            "[work could not be run: no route. This is the result of spare, which was called in its place.]";
+            "[work could not be run: no route. spare stands in for it, and this is what became of that.]";
         assert_eq!((line, rest), (told, said));
     }
 }

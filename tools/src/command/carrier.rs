@@ -76,7 +76,7 @@ impl Carrier for CommandCarrier {
         confine(&mut command, &self.root, &self.environment);
         command.stdin(input);
         // Nobody follows the program, and nobody asks it to stop.
-        let kept = Kept { stdout: OUTSIDE_ANSWER_BYTES_MAX };
+        let kept = Kept { stdout: OUTSIDE_ANSWER_BYTES_MAX, shown: false };
         let finished =
             run_keeping(kept, command, limit, &CallHandle::default()).await.map_err(|error| match error {
                 ToolError::Failed(why) | ToolError::NotRun(why) | ToolError::Lost(why) => HookError(why),

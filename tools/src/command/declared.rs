@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
 use super::input;
-use super::process::{Finished, MARGIN_MAX, confine, limit_of, run, told};
+use super::process::{Finished, Kept, MARGIN_MAX, confine, limit_of, run_keeping, told};
 use super::stateful;
 use crate::FunctionTool;
 use crate::files::Root;
@@ -190,7 +190,9 @@ pub(crate) fn tool(
                 ToolError::NotRun(format!("its arguments could not be handed over: {error}"))
             })?;
             command.stdin(input);
-            let finished = run(command, limit, &call.handle).await.map_err(not_started)?;
+            // What such a program prints holds values of the state, and is no progress.
+            let kept = Kept { shown: !uses_state, ..Kept::default() };
+            let finished = run_keeping(kept, command, limit, &call.handle).await.map_err(not_started)?;
             match finished.exit() {
                 Exit::Code(0) if uses_state => stateful::output(&finished),
                 Exit::Code(_) | Exit::Signal(_) | Exit::TimeOver | Exit::Stopped(_) => {

@@ -58,11 +58,13 @@ pub(crate) fn in_group(command: &mut Command) {
 pub(super) struct Kept {
     /// The number of bytes of standard output. More of it is left out in the middle.
     pub(super) stdout: usize,
+    /// True if standard output is reported as progress of the call. Standard error always is.
+    pub(super) shown: bool,
 }
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { stdout: OUTPUT_BYTES }
+        Self { stdout: OUTPUT_BYTES, shown: true }
     }
 }
 
@@ -110,8 +112,8 @@ async fn watch_keeping(
     let (mut stdout, mut stderr) = (Capture::keeping(kept.stdout), Capture::default());
     let exit = {
         let mut talking = pin!(async {
-            let read_stdout = fill(&mut stdout, streams.0, call);
-            let read_stderr = fill(&mut stderr, streams.1, call);
+            let read_stdout = fill(&mut stdout, streams.0, call, kept.shown);
+            let read_stderr = fill(&mut stderr, streams.1, call, true);
             tokio::join!(read_stdout, read_stderr);
         });
         let mut read_to_end = false;
@@ -170,10 +172,14 @@ async fn until_exit(
     }
 }
 
-async fn fill(capture: &mut Capture, stream: Option<impl AsyncRead + Unpin>, call: &CallHandle) {
-    if let Some(stream) = stream {
-        capture.fill(stream, |lines| call.report(lines)).await;
-    }
+async fn fill(capture: &mut Capture, stream: Option<impl AsyncRead + Unpin>, call: &CallHandle, shown: bool) {
+    let Some(stream) = stream else { return };
+    let show = |lines| {
+        if shown {
+            call.report(lines);
+        }
+    };
+    capture.fill(stream, show).await;
 }
 
 impl From<ExitStatus> for Exit {

@@ -57,9 +57,15 @@ pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -
     Ok(match (result, word) {
         (Some(result), Word::Answer(answer)) => {
             let status = if answer.is_error { ResultStatus::Error } else { ResultStatus::Done };
-            let is_same = result.content == answer.content
-                && result.images == answer.images
-                && result.changes == answer.changes;
+            // The result of a fallback begins with a line about the tool that could not be run.
+            let of_fallback = |content: &str| {
+                content.strip_suffix(&*answer.content).is_some_and(|line| line.ends_with("]\n"))
+            };
+            let is_said = match result.instead_of.is_empty() {
+                true => result.content == answer.content,
+                false => of_fallback(&result.content),
+            };
+            let is_same = is_said && result.images == answer.images && result.changes == answer.changes;
             if result.status == status && is_same {
                 Before::Same
             } else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use holdover_core::engine::{ATTEMPTS_MAX, RunOutcome, STATE_FORMAT};
 use holdover_core::machine::Ending;
 use holdover_core::payload::Encoding;
-use holdover_core::store::{PendingCall, PendingKind, Session, SessionStatus};
+use holdover_core::store::{PendingCall, Session, SessionStatus};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{only_looks, outcome_of};
 
@@ -265,7 +265,7 @@ fn taken_up(maker: &Maker) -> Vec<Help> {
 /// Checks for a suspended session without an alarm and without a pending call: nothing will wake it.
 fn forgotten(case: &Case<'_>, outcome: &Option<RunOutcome>) -> Option<Stuck> {
     // No turn waits for a call in doubt to be settled.
-    let waits = case.pending.iter().any(|pending| pending.kind != PendingKind::InDoubt);
+    let waits = case.pending.iter().any(|pending| !pending.kind.keeps_session());
     if case.session.alarm.is_some() || waits {
         return None;
     }

@@ -17,7 +17,7 @@ use crate::commands::skills;
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::{self, Debt};
-use crate::print::{counted, debts, human, in_time, inline, instant, json as print, usage};
+use crate::print::{counted, debts, human, in_time, inline, instant, json as print, note, usage};
 use crate::signals::Signals;
 use crate::source::{Blueprint, Maker};
 
@@ -135,7 +135,14 @@ async fn settlements(front: &Front, session: &Session) -> Result<Vec<(Settlement
     if session.last_message == MessageSeq(0) {
         return Ok(Vec::new());
     }
-    let newest = front.runtime.snapshot(&session.key, SETTLED_WITHIN).await?.messages;
+    let newest = match front.runtime.snapshot(&session.key, SETTLED_WITHIN).await {
+        Ok(found) => found.messages,
+        // The rest is shown all the same.
+        Err(error) => {
+            note(&format!("settlements cannot be read: {error}"));
+            Vec::new()
+        }
+    };
     let settled = newest.into_iter().filter_map(|entry| match entry.message {
         Message::Notice(notice) => notice.settled.map(|record| (*record, notice.text)),
         Message::User(_)

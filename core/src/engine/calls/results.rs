@@ -36,12 +36,13 @@ pub(crate) fn result(
 /// Returns the line with which the result of a fallback begins. Empty if the call did not fall back.
 pub(crate) fn told_of_fallback(result: &ToolResult) -> String {
     let [asked, others @ ..] = result.instead_of.as_slice() else { return String::new() };
-    let mut told = format!("[{} could not be run: {}", asked.tool, asked.why);
+    let one_line = |why: &str| why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut told = format!("[{} could not be run: {}", asked.tool, one_line(&asked.why));
     for other in others {
         // Writing to a String does not fail.
-        let _ = write!(told, "; nor could {}: {}", other.tool, other.why);
+        let _ = write!(told, "; nor could {}: {}", other.tool, one_line(&other.why));
     }
-    let _ = write!(told, ". This is the result of {}, which was called in its place.]\n", result.tool);
+    let _ = write!(told, ". {} stands in for it, and this is what became of that.]\n", result.tool);
     told
 }
 

@@ -16,6 +16,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::event::{Event, SummaryCause};
 use crate::words::history::{Input, Shorter};
 use crate::words::ids::MessageSeq;
+use crate::words::letter::LetterCause;
 use crate::words::message::{Message, Summary};
 use crate::words::model::{ModelError, ModelErrorKind, StopReason};
 use crate::words::usage::Usage;
@@ -114,6 +115,7 @@ impl CompactionHandler<'_> {
         let last_resort =
             refused.is_some() && self.cx.model().next_model(ModelErrorKind::ContextLimit).is_none();
         let made = result.and_then(|made| made.map(|made| usable(made, last_resort)).transpose());
+        let mut letter = None;
         let (input, after, error) = match made {
             Ok(Some(made)) => {
                 // Some providers do not count tokens.
@@ -139,7 +141,9 @@ impl CompactionHandler<'_> {
             // A turn goes on without a summary, but a handoff needs its extract.
             Err(error) if extract => {
                 let after = self.cx.model().after_failure(&error, attempt);
+                let ran_out = after.retry_at.is_none() && !after.next && self.cx.model().may_pass(&error);
                 let error = Some(ErrorInfo::from(&error));
+                letter = error.clone().filter(|_| ran_out);
                 (not_compacted(error.clone(), usage, after), before, error)
             }
             Err(error) => {
@@ -165,6 +169,9 @@ impl CompactionHandler<'_> {
         self.cx.mind.emit(Event::CompactionEnded { before, after, usage, error, cause });
         self.cx.mind.draft.decided = true;
         self.cx.feed(input);
+        if let Some(error) = letter {
+            self.cx.leave_letter(LetterCause::Retries, error, attempt.saturating_add(1));
+        }
     }
 
     /// Returns true if another model is asked, because nothing was summarised and this model `refused` the messages

@@ -138,7 +138,9 @@ impl GateHandler<'_> {
                 }
             },
             // If edited arguments do not fit, people are asked again, with the arguments of the model.
-            Ruling::Invalid { detail } if self.cx.mind.edited(call).is_some() => {
+            Ruling::Invalid { detail }
+                if call.runs_on != RunsOn::Client && self.cx.mind.edited(call).is_some() =>
+            {
                 self.ask_again(call, &detail)
             }
             Ruling::Invalid { detail } => {

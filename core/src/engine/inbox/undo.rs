@@ -194,15 +194,23 @@ impl Mind {
     }
 }
 
-/// Returns the texts of the settlements among these messages. They stand, whatever is taken back.
+/// The most settlements that are repeated, and the most characters of each.
+const SETTLED_MAX: usize = 32;
+const SETTLED_CHARS_MAX: usize = 2_000;
+
+/// Returns the beginnings of the texts of the newest settlements among these messages. They stand, whatever is taken
+/// back.
 fn settlements(undone: &[(MessageSeq, Arc<Message>)]) -> Vec<String> {
     let settled = undone.iter().filter_map(|(_, message)| match &**message {
-        Message::Notice(notice) => notice.settled.as_ref().map(|_| notice.text.clone()),
+        Message::Notice(notice) => {
+            notice.settled.as_ref().map(|_| notice.text.chars().take(SETTLED_CHARS_MAX).collect())
+        }
         Message::User(_)
         | Message::Assistant(_)
         | Message::Tool(_)
         | Message::Decision(_)
         | Message::Summary(_) => None,
     });
-    settled.collect()
+    let settled: Vec<String> = settled.collect();
+    settled.into_iter().rev().take(SETTLED_MAX).rev().collect()
 }

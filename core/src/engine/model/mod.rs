@@ -164,7 +164,7 @@ impl ModelHandler<'_> {
     }
 
     /// Returns true if the agent retries this kind of failure at least once.
-    fn may_pass(&self, error: &ModelError) -> bool {
+    pub(crate) fn may_pass(&self, error: &ModelError) -> bool {
         self.cx.run.agent.as_ref().is_some_and(|agent| agent.retries.after_model(error, 0).is_some())
     }
 

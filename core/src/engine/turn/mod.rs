@@ -156,7 +156,9 @@ impl TurnHandler<'_> {
             ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
                 *wake != Wake::Quiet
             }
-            ItemKind::Answer { .. } => mind.settles(item).is_some(),
+            ItemKind::Answer { pending, .. } => {
+                mind.settles(item).is_some() || mind.unawaited.letters.contains(pending)
+            }
         };
         let alarm = match &self.cx.mind.machine.state {
             AgentState::Idle | AgentState::Done { .. } => {

@@ -5,6 +5,7 @@ use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::SurroundingsOut;
 use crate::engine::context::run::Doom;
 use crate::engine::turn::TurnHandler;
+use crate::engine::turn::draining::Drain;
 use crate::machine::AgentState;
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
@@ -40,6 +41,10 @@ impl TurnHandler<'_> {
         }
         self.cx.out.surroundings = SurroundingsOut::Still;
         if !matches!(self.cx.mind.machine.state, AgentState::Provisioning { .. }) {
+            return;
+        }
+        // The run that goes on with the session prepares them again.
+        if result.is_err() && self.cx.end.draining.is_some_and(|drain| drain != Drain::Turn) {
             return;
         }
         match result {

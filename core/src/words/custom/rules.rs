@@ -10,6 +10,10 @@ use serde_json::Value;
 /// state, and almost every commit writes the whole state.
 pub const STATE_BYTES_MAX: usize = 64 * 1024;
 
+/// The most lists and objects around a value that a change sets or appends. The records of a session nest the value
+/// further, and its reader takes at most 127 levels.
+pub const STATE_DEPTH_MAX: usize = 64;
+
 /// An agent's rules for the custom state of its sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
