@@ -80,9 +80,9 @@ async fn told(runtime: &Runtime, key: &SessionKey) -> Vec<String> {
     let all = runtime.session(key).await.unwrap().unwrap().last_event.0;
     let follow = runtime.events(key, EventCursor::START, Follow::Forever);
     let events: Vec<_> = follow.take(usize::try_from(all).unwrap()).collect().await;
-    let what = events.into_iter().find_map(|seen| match seen.unwrap().event {
-        Event::Provisioned { what } => Some(what),
-        _ => None,
+    let what = events.into_iter().find_map(|seen| {
+        let Event::Provisioned { what } = seen.unwrap().event else { return None };
+        Some(what)
     });
     what.unwrap_or_default()
 }

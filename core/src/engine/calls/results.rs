@@ -42,7 +42,7 @@ pub(crate) fn told_of_fallback(result: &ToolResult) -> String {
         // Writing to a String does not fail.
         let _ = write!(told, "; nor could {}: {}", other.tool, one_line(&other.why));
     }
-    let _ = write!(told, ". {} stands in for it, and this is what became of that.]\n", result.tool);
+    let _ = writeln!(told, ". {} stands in for it, and this is what became of that.]", result.tool);
     told
 }
 
