@@ -322,9 +322,9 @@ impl Provisioner for Skills {
         (!pinned.is_empty()).then(|| format!("skills: {}", pinned.join(", ")))
     }
 
-    /// A skill that cannot be read is a matter of its files.
-    fn is_transient(&self, _error: &ErrorInfo) -> bool {
-        false
+    /// A source that does not give its content may give it later. All else is a matter of files and digests.
+    fn is_transient(&self, error: &ErrorInfo) -> bool {
+        error.code == SkillErrorKind::Unreachable.code()
     }
 
     async fn tear_down(&self, _session: &SessionKey, _turn: TurnNumber) -> Result<(), ErrorInfo> {

@@ -134,7 +134,8 @@ async fn c12_a_source_without_its_content_ends_the_turn_and_is_named_with_its_ad
     let error = provision(&skills).await.unwrap_err();
     let address = server.url.trim_end_matches("?key=secret");
     let told = format!("source \"shared\": {address}: the server answers 503 Service Unavailable");
-    assert_eq!((error.code.as_str(), error.detail), ("skills.unreachable", told));
+    assert_eq!((error.code.as_str(), error.detail.as_str()), ("skills.unreachable", told.as_str()));
+    assert!(skills.provisioner().is_transient(&error), "another attempt may succeed");
     let line = run(&skills, json!({ "name": "shared/pdf" })).await.unwrap_err();
     assert!(line.starts_with("not run yet: source"), "{line}");
     // It comes back, and the same session goes on.

@@ -83,7 +83,9 @@ async fn c12_a_commit_is_read_and_neither_its_work_tree_nor_a_program_of_its_rep
     // A record that fits no content is an error.
     let wrong = serde_json::to_string(&pins).unwrap().replace(pins[0].digest().unwrap(), &"0".repeat(64));
     let skills = Skills::pinned(serde_json::from_str(&wrong).unwrap(), cache).unwrap();
-    assert_eq!(provision(&skills).await.unwrap_err().code, "skills.changed");
+    let error = provision(&skills).await.unwrap_err();
+    assert_eq!(error.code, "skills.changed");
+    assert!(!skills.provisioner().is_transient(&error), "another attempt finds the same");
 }
 
 #[tokio::test]
