@@ -27,6 +27,27 @@ fn c12_the_name_of_a_source_is_the_namespace_of_its_skills() {
 }
 
 #[test]
+fn c12_sources_with_names_are_bounded_and_folders_without_are_not() {
+    let fixture = Fixture::new(&[]);
+    let folder = |number: usize| {
+        let folder = fixture.folder.path().join(number.to_string());
+        std::fs::create_dir(&folder).unwrap();
+        let text = format!("---\nname: s{number}\ndescription: One\n---\nBody");
+        std::fs::write(folder.join("SKILL.md"), text).unwrap();
+        SkillSource::folder(folder)
+    };
+    let plain = (0..70).map(folder);
+    let named = (100..165).map(|number| folder(number).named(&format!("n{number}")).unwrap());
+    let mut pins: Vec<SkillPin> = plain.chain(named).map(SkillPin::from).collect();
+    let open = |pins: Vec<SkillPin>| Skills::pinned(pins, SkillCache::at("/nonexistent"));
+    let error = open(pins.clone()).unwrap_err();
+    assert_eq!(error.name.as_deref(), Some("n164"));
+    assert_eq!(error.why, "there are more than 64 sources with names");
+    pins.pop();
+    assert_eq!(names(&open(pins).unwrap()).len(), 134);
+}
+
+#[test]
 fn c12_a_catalog_has_a_default_list_and_an_agent_may_name_others() {
     let catalog: SkillCatalog = serde_json::from_value(json!({
         "default": ["house"],
