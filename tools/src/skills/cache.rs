@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -99,8 +100,11 @@ impl SkillCache {
         let name = match source.place() {
             SkillPlace::Folder(_) => return None,
             SkillPlace::Archive { sha256, .. } => format!("archive-{sha256}"),
-            SkillPlace::Git { commit, folder, .. } => {
-                format!("git-{commit}-{}", bundle::sha256(folder.as_bytes()))
+            SkillPlace::Git { repository, commit, folder } => {
+                // Git does not check the content of files, so a repository can answer for a commit with other files. It
+                // answers for itself alone.
+                let place = [repository.as_os_str().as_bytes(), b"\0", folder.as_bytes()].concat();
+                format!("git-{commit}-{}", bundle::sha256(&place))
             }
         };
         Some(self.folder.join(name))

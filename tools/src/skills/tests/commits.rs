@@ -89,6 +89,20 @@ async fn c12_a_commit_is_read_and_neither_its_work_tree_nor_a_program_of_its_rep
 }
 
 #[tokio::test]
+async fn c12_what_another_repository_has_for_a_commit_is_not_taken() {
+    let (fixture, commit) = repository(&[("kit/pdf/SKILL.md", PDF)]);
+    let folder = tempfile::tempdir().unwrap();
+    let cache = SkillCache::at(folder.path());
+    let forged =
+        Bundle::of([("pdf/SKILL.md".to_owned(), PDF.replace("so", "no").into_bytes())].into()).unwrap();
+    let source = |path: &Path| SkillSource::git("team", path, &commit).unwrap().within("kit").unwrap();
+    cache.write(&source(Path::new("/forged")), &forged.packed().unwrap()).unwrap();
+    let skills = Skills::fetch([source(fixture.folder.path())], &cache).await.unwrap();
+    assert_eq!(run(&skills, json!({ "name": "team/pdf" })).await.unwrap(), "Use it so.");
+    assert_eq!(kept(&cache), 2);
+}
+
+#[tokio::test]
 async fn c12_a_commit_that_cannot_be_used_is_named_with_its_repository() {
     let (fixture, _) = repository(&[("kit/pdf/SKILL.md", PDF)]);
     let path = fixture.folder.path();
