@@ -103,10 +103,12 @@ impl Server {
     }
 }
 
-/// Runs the binary with its cache in the fixture.
+/// Runs the binary with its cache in the fixture, and with a proxy that does not answer: none is asked for an address of
+/// this machine.
 fn run(fixture: &Fixture, words: &[&str]) -> Ran {
     let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
-    fixture.shell(&format!("XDG_CACHE_HOME=\"$PWD/cache\" {} {line}", support::HOLDOVER))
+    let proxy = "http_proxy=http://127.0.0.1:9 no_proxy=";
+    fixture.shell(&format!("{proxy} XDG_CACHE_HOME=\"$PWD/cache\" {} {line}", support::HOLDOVER))
 }
 
 fn fixture() -> Fixture {
