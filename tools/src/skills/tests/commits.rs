@@ -103,6 +103,31 @@ async fn c12_what_another_repository_has_for_a_commit_is_not_taken() {
 }
 
 #[tokio::test]
+async fn c12_a_missing_object_is_not_fetched_and_no_program_of_a_remote_runs() {
+    let (fixture, commit) = repository(&[("kit/pdf/SKILL.md", PDF)]);
+    let path = fixture.folder.path();
+    let marker = path.join("marker");
+    let remote = format!("ext::touch {}", marker.display());
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", &remote),
+        ("protocol.ext.allow", "always"),
+    ] {
+        git(&fixture, &["config", key, value]);
+    }
+    let object = git(&fixture, &["rev-parse", "HEAD:kit/pdf/SKILL.md"]);
+    let (begin, rest) = object.split_at(2);
+    std::fs::remove_file(path.join(".git/objects").join(begin).join(rest)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let source = SkillSource::git("team", path, &commit).unwrap();
+    let error = Skills::fetch([source], &SkillCache::at(folder.path())).await.unwrap_err();
+    assert!(error.why.contains(&object), "{error}");
+    assert!(!marker.exists());
+}
+
+#[tokio::test]
 async fn c12_a_commit_that_cannot_be_used_is_named_with_its_repository() {
     let (fixture, _) = repository(&[("kit/pdf/SKILL.md", PDF)]);
     let path = fixture.folder.path();
