@@ -186,6 +186,24 @@ async fn c12_what_is_not_the_archive_of_the_digest_is_refused_and_not_kept() {
 }
 
 #[tokio::test]
+async fn c12_who_waits_for_a_source_that_is_not_reached_shares_the_error_and_who_comes_later_tries_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = SkillCache::at(folder.path());
+    let archive = archive();
+    let server = Server::with(b"HTTP/1.1 503 Busy\r\n\r\n".to_vec());
+    let source = server.source(&archive).within("all").unwrap();
+    // All ask before the first attempt ends: this test has one thread.
+    let all = (0..20).map(|_| Skills::fetch([source.clone()], &cache));
+    for ended in futures::future::join_all(all).await {
+        assert_eq!(ended.unwrap_err().why, "the server answers 503 Service Unavailable");
+    }
+    assert_eq!(server.requests(), 1);
+    *server.answer.lock().unwrap() = answer(&archive, archive.len());
+    Skills::fetch([source], &cache).await.unwrap();
+    assert_eq!(server.requests(), 2);
+}
+
+#[tokio::test]
 async fn c12_the_query_of_an_address_is_not_told_to_the_target_of_a_redirect() {
     let folder = tempfile::tempdir().unwrap();
     let answer = "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
