@@ -102,6 +102,8 @@ fn c12_a_source_is_a_path_or_a_table_and_a_faulty_one_is_refused() {
         (json!({ "name": "a", "url": "http://127.0.0.1.e.com/a", "sha256": sha }), "http:// is only for"),
         (json!({ "name": "a", "url": "file:///a", "sha256": sha }), "has no host"),
         (json!({ "name": "a", "url": "https://u:secret@e.com/a", "sha256": sha }), "url: contains a user or"),
+        (json!({ "name": "A", "url": "https://u:secret@e.com/a", "sha256": sha }), "url: contains a user or"),
+        (json!({ "name": "a", "url": "https://u:secret@e.com/a", "sha256": "0" }), "url: contains a user or"),
         (
             json!({ "name": "a", "url": "https://e.com/a", "sha256": sha, "folder": "../b" }),
             "folder: \"../b\"",
