@@ -12,9 +12,6 @@ use super::bundle::{self, FILES_BYTES_MAX, FILES_MAX};
 use super::source::{SkillPlace, SkillSource};
 use super::{SkillError, SkillErrorKind};
 
-/// The maximum size of an archive, in bytes.
-pub(super) const ARCHIVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
 /// The maximum size of a file in the cache, in bytes. The files of a commit are kept unpacked, each with a header.
 const ENTRY_BYTES_MAX: u64 = FILES_BYTES_MAX + FILES_MAX as u64 * 8 * 1024;
 

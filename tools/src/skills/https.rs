@@ -8,9 +8,10 @@ use reqwest::{Client, StatusCode, Url};
 use rustls::crypto::CryptoProvider;
 
 use super::SkillErrorKind;
-use super::cache::ARCHIVE_BYTES_MAX;
 use super::source::is_loopback;
 
+/// The maximum size of an archive, in bytes.
+const ARCHIVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time limit for silence within a download.
