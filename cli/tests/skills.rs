@@ -103,10 +103,12 @@ impl Server {
     }
 }
 
-/// Runs the binary with its cache in the fixture.
+/// Runs the binary with its cache in the fixture, and with a proxy that does not answer: none is asked for an address of
+/// this machine.
 fn run(fixture: &Fixture, words: &[&str]) -> Ran {
     let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
-    fixture.shell(&format!("XDG_CACHE_HOME=\"$PWD/cache\" {} {line}", support::HOLDOVER))
+    let proxy = "http_proxy=http://127.0.0.1:9 no_proxy=";
+    fixture.shell(&format!("{proxy} XDG_CACHE_HOME=\"$PWD/cache\" {} {line}", support::HOLDOVER))
 }
 
 fn fixture() -> Fixture {
@@ -134,7 +136,8 @@ fn c12_a_session_keeps_the_skills_of_an_archive_as_they_were_when_it_began() {
     let (url, sha) = (&server.url, sha256(&good));
     let agent = format!(
         "model = \"scripted:script.toml\"\nskills = [\n{{ name = \"house\", folder = \"house\" }},\n\
-         {{ name = \"shared\", url = \"{url}?key=secret\", sha256 = \"{sha}\", folder = \"kit\" }}]\n"
+         {{ name = \"shared\", url = \"{url}?key=secret\", sha256 = \"{sha}\", folder = \"kit\" }}]\n\
+         [retries]\nprovision_waits_ms = [1]\n"
     );
     fixture.write("clerk.toml", &agent);
     run(&fixture, &["run", "clerk.toml", "--session", "s", "a refund"]).ends(0).says("What is the number?");
@@ -158,15 +161,18 @@ fn c12_a_session_keeps_the_skills_of_an_archive_as_they_were_when_it_began() {
     run(&fixture, &["send", "s", "another refund"]).ends(0).says("What is the number?");
     assert_eq!(server.requests(), 1);
 
-    // Another machine: its cache is empty. The turn ends with an error that names the source and its address.
+    // Another machine: its cache is empty. The turn tries again, then ends with an error that names the source and its
+    // address.
     std::fs::rename(fixture.path("cache"), fixture.path("away")).unwrap();
     let why = format!("skills.unreachable: source \"shared\": {url}: ");
     run(&fixture, &["send", "s", "another refund"]).ends(1).says(&why);
+    assert_eq!(server.requests(), 3);
     // Other bytes at the address are not taken.
     server.serve(Some(&bad));
     let why =
         format!("skills.changed: source \"shared\": {url}: the archive has the digest {}", sha256(&bad));
     run(&fixture, &["send", "s", "another refund"]).ends(1).says(&why);
+    assert_eq!(server.requests(), 4, "what has another digest is not asked for again");
     assert_eq!(std::fs::read_dir(fixture.path("cache/holdover/skills")).map_or(0, Iterator::count), 0);
     // A damaged file in the cache is not taken either.
     std::fs::create_dir_all(fixture.path("cache/holdover/skills")).unwrap();

@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -10,9 +11,6 @@ use tempfile::NamedTempFile;
 use super::bundle::{self, FILES_BYTES_MAX, FILES_MAX};
 use super::source::{SkillPlace, SkillSource};
 use super::{SkillError, SkillErrorKind};
-
-/// The maximum size of an archive, in bytes.
-pub(super) const ARCHIVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The maximum size of a file in the cache, in bytes. The files of a commit are kept unpacked, each with a header.
 const ENTRY_BYTES_MAX: u64 = FILES_BYTES_MAX + FILES_MAX as u64 * 8 * 1024;
@@ -99,8 +97,11 @@ impl SkillCache {
         let name = match source.place() {
             SkillPlace::Folder(_) => return None,
             SkillPlace::Archive { sha256, .. } => format!("archive-{sha256}"),
-            SkillPlace::Git { commit, folder, .. } => {
-                format!("git-{commit}-{}", bundle::sha256(folder.as_bytes()))
+            SkillPlace::Git { repository, commit, folder } => {
+                // Git does not check the content of files, so a repository can answer for a commit with other files. It
+                // answers for itself alone.
+                let place = [repository.as_os_str().as_bytes(), b"\0", folder.as_bytes()].concat();
+                format!("git-{commit}-{}", bundle::sha256(&place))
             }
         };
         Some(self.folder.join(name))

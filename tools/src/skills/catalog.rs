@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::source::SkillSource;
 use super::{SkillError, SkillErrorKind};
 
-/// The maximum number of sources of a catalog, and of one agent.
+/// The maximum number of sources of a catalog, and of sources with names of one agent.
 pub(super) const SOURCES_MAX: usize = 64;
 
 /// Named sources of skills, declared once for many agents, and the default list: the sources of an agent that names

@@ -36,7 +36,7 @@ pub enum SkillErrorKind {
 
 impl SkillErrorKind {
     /// Returns the code of this error in an [`ErrorInfo`].
-    fn code(self) -> &'static str {
+    pub(super) fn code(self) -> &'static str {
         match self {
             // As before sources had names.
             Self::Invalid | Self::Unreadable => "skills.unreadable",

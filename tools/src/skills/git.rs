@@ -103,6 +103,9 @@ async fn git(
     }
     command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
     command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_NO_REPLACE_OBJECTS", "1");
+    // No protocol is allowed, whatever the repository's configuration says: older versions fetch missing objects from a
+    // remote all the same, and the address of a remote can name a program.
+    command.env("GIT_ALLOW_PROTOCOL", "");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let unreachable = |why: String| (SkillErrorKind::Unreachable, why);
     let lost = |error: io::Error| unreachable(format!("git: {error}"));

@@ -1,5 +1,6 @@
 //! Downloads of archives.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use reqwest::redirect::{Attempt, Policy};
@@ -7,9 +8,10 @@ use reqwest::{Client, StatusCode, Url};
 use rustls::crypto::CryptoProvider;
 
 use super::SkillErrorKind;
-use super::cache::ARCHIVE_BYTES_MAX;
 use super::source::is_loopback;
 
+/// The maximum size of an archive, in bytes.
+const ARCHIVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The time limit for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time limit for silence within a download.
@@ -29,7 +31,7 @@ pub(super) async fn download(url: &str) -> Result<Vec<u8>, (SkillErrorKind, Stri
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     let here = url.scheme() == "http";
-    let client = Client::builder()
+    let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(STALL_TIMEOUT)
         .timeout(DOWNLOAD_TIMEOUT)
@@ -37,8 +39,14 @@ pub(super) async fn download(url: &str) -> Result<Vec<u8>, (SkillErrorKind, Stri
         .retry(reqwest::retry::never())
         // The digest is that of the archive as it is stored, so nothing may be unpacked on the way.
         .no_gzip()
-        .build()
-        .map_err(|error| unreachable(format!("no HTTP client: {error}")))?;
+        // The query may hold a secret, which is none of the target of a redirect.
+        .referer(false);
+    if url.host_str().is_some_and(is_loopback) {
+        // Neither a proxy nor a resolver may lead away from this machine.
+        let this_machine = [(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()];
+        builder = builder.no_proxy().resolve_to_addrs("localhost", &this_machine);
+    }
+    let client = builder.build().map_err(|error| unreachable(format!("no HTTP client: {error}")))?;
     let mut response = client.get(url).send().await.map_err(|error| unreachable(why(&error)))?;
     if response.status() != StatusCode::OK {
         return Err(unreachable(format!("the server answers {}", response.status())));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::time::Instant;
 
 use super::bundle::{self, Bundle, unpack};
 use super::cache::SkillCache;
@@ -10,8 +11,15 @@ use super::source::{SkillPlace, SkillSource};
 use super::{SkillError, SkillErrorKind, git};
 
 /// A source that this process has loaded or is loading. It is locked meanwhile, so that all who want it wait for one
-/// download.
-type Slot = Arc<tokio::sync::Mutex<Weak<Loaded>>>;
+/// attempt, and share its success or failure.
+type Slot = Arc<tokio::sync::Mutex<Held>>;
+
+#[derive(Default)]
+struct Held {
+    loaded: Weak<Loaded>,
+    /// The last attempt that did not reach the source, and the time at which it ended.
+    failed: Option<(Instant, SkillError)>,
+}
 
 /// A pinned source with its files.
 #[derive(Debug)]
@@ -34,13 +42,14 @@ fn slot(cache: &SkillCache, source: &SkillSource) -> Slot {
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
     // Sources that nobody uses any more are forgotten.
     slots.retain(|_, slot| {
-        Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|loaded| loaded.strong_count() > 0)
+        Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|held| held.loaded.strong_count() > 0)
     });
     Arc::clone(slots.entry((cache.clone(), source.clone())).or_default())
 }
 
 /// Loads a pinned source. If the cache has it, nobody is asked. Otherwise it is fetched once, checked, and written to
-/// the cache; after an error, the cache is as before.
+/// the cache; after an error, the cache is as before. Who waits while another tries, and the source cannot be reached,
+/// gets that error and does not try again.
 ///
 /// Fails if the source cannot be reached, if its content does not have the digest of the source, or `known`, the digest
 /// that was recorded, or if the content is not valid.
@@ -50,16 +59,34 @@ pub(super) async fn load(
     known: Option<&str>,
 ) -> Result<Arc<Loaded>, SkillError> {
     let slot = slot(cache, source);
+    let asked = Instant::now();
     let mut held = slot.lock().await;
-    let loaded = match held.upgrade() {
+    if let Some(loaded) = held.loaded.upgrade() {
+        check(source, &loaded, known)?;
+        return Ok(loaded);
+    }
+    let found = match cached(cache, source, known).await? {
         Some(loaded) => loaded,
         None => {
-            let loaded = Arc::new(find(cache, source, known).await?);
-            *held = Arc::downgrade(&loaded);
-            loaded
+            if let Some((ended, error)) = &held.failed
+                && *ended >= asked
+            {
+                return Err(error.clone());
+            }
+            match fetched(cache, source, known).await {
+                Ok(loaded) => loaded,
+                Err(error) => {
+                    if error.kind == SkillErrorKind::Unreachable {
+                        held.failed = Some((Instant::now(), error.clone()));
+                    }
+                    return Err(error);
+                }
+            }
         }
     };
-    check(source, &loaded, known)?;
+    check(source, &found, known)?;
+    let loaded = Arc::new(found);
+    *held = Held { loaded: Arc::downgrade(&loaded), failed: None };
     Ok(loaded)
 }
 
@@ -73,17 +100,26 @@ fn check(source: &SkillSource, loaded: &Loaded, known: Option<&str>) -> Result<(
     }
 }
 
-async fn find(cache: &SkillCache, source: &SkillSource, known: Option<&str>) -> Result<Loaded, SkillError> {
+/// Returns the content of a source from the cache, if it is there and has the digest `known`.
+async fn cached(
+    cache: &SkillCache,
+    source: &SkillSource,
+    known: Option<&str>,
+) -> Result<Option<Loaded>, SkillError> {
     let (here, wanted) = (cache.clone(), source.clone());
-    let cached = blocking(source, move || {
+    let found = blocking(source, move || {
         let bytes = here.read(&wanted)?;
         opened(&wanted, &bytes).ok()
     });
-    if let Some(loaded) = cached.await?
-        && check(source, &loaded, known).is_ok()
-    {
-        return Ok(loaded);
-    }
+    Ok(found.await?.filter(|loaded| check(source, loaded, known).is_ok()))
+}
+
+/// Gets the content of a source from its place, and writes it to the cache.
+async fn fetched(
+    cache: &SkillCache,
+    source: &SkillSource,
+    known: Option<&str>,
+) -> Result<Loaded, SkillError> {
     let told = |(kind, why)| source.wrong(kind, why);
     let (cache, wanted) = (cache.clone(), source.clone());
     match source.place() {

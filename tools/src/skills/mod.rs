@@ -260,19 +260,19 @@ impl Skill {
     }
 }
 
-/// Checks that no two sources have the same name, and that there are not too many.
+/// Checks that no two sources have the same name, and that not too many have one. Folders without names are not counted:
+/// sessions that were stored before sources had names may have any number.
 fn check_names(pins: &[SkillPin]) -> Result<(), SkillError> {
-    for (at, SkillPin { source, .. }) in pins.iter().enumerate() {
-        let same = |other: &&SkillPin| source.name().is_some() && other.source.name() == source.name();
-        if let Some(other) = pins.iter().take(at).find(same) {
-            let why = format!("the source at {} has the same name", other.source.address());
-            return Err(source.wrong(SkillErrorKind::Invalid, why));
+    let mut named: Vec<&SkillSource> = Vec::new();
+    for source in pins.iter().map(|pin| &pin.source).filter(|source| source.name().is_some()) {
+        let refuse = |why: String| Err(source.wrong(SkillErrorKind::Invalid, why));
+        if let Some(other) = named.iter().find(|other| other.name() == source.name()) {
+            return refuse(format!("the source at {} has the same name", other.address()));
         }
-        if at == SOURCES_MAX {
-            return Err(
-                source.wrong(SkillErrorKind::Invalid, format!("there are more than {SOURCES_MAX} sources"))
-            );
+        if named.len() == SOURCES_MAX {
+            return refuse(format!("there are more than {SOURCES_MAX} sources with names"));
         }
+        named.push(source);
     }
     Ok(())
 }
@@ -322,9 +322,9 @@ impl Provisioner for Skills {
         (!pinned.is_empty()).then(|| format!("skills: {}", pinned.join(", ")))
     }
 
-    /// A skill that cannot be read is a matter of its files.
-    fn is_transient(&self, _error: &ErrorInfo) -> bool {
-        false
+    /// A source that does not give its content may give it later. All else is a matter of files and digests.
+    fn is_transient(&self, error: &ErrorInfo) -> bool {
+        error.code == SkillErrorKind::Unreachable.code()
     }
 
     async fn tear_down(&self, _session: &SessionKey, _turn: TurnNumber) -> Result<(), ErrorInfo> {

@@ -159,6 +159,13 @@ impl SkillSource {
     }
 
     fn check(&self) -> Result<(), SkillError> {
+        if let SkillPlace::Archive { url, .. } = &self.place
+            && let Err(why) = check_address(url)
+        {
+            // First of all, because other errors repeat the address, which may hold a password.
+            let (name, path, kind) = (self.name.clone(), PathBuf::from("url"), SkillErrorKind::Invalid);
+            return Err(SkillError { name, path, kind, why });
+        }
         let refuse = |why: String| Err(self.wrong(SkillErrorKind::Invalid, why));
         if let Some(name) = &self.name
             && !is_name(name)
@@ -167,20 +174,10 @@ impl SkillSource {
         }
         match &self.place {
             SkillPlace::Folder(_) => Ok(()),
-            SkillPlace::Archive { url, sha256, .. } => {
-                if let Err(why) = check_address(url) {
-                    // The address is not repeated: it may hold a password.
-                    let path = PathBuf::from("url");
-                    let (name, kind) = (self.name.clone(), SkillErrorKind::Invalid);
-                    return Err(SkillError { name, path, kind, why });
-                }
-                if !is_hex(sha256, &[64]) {
-                    return refuse(
-                        "sha256: write the 64 hexadecimal digits of the archive's digest".to_owned(),
-                    );
-                }
-                Ok(())
+            SkillPlace::Archive { sha256, .. } if !is_hex(sha256, &[64]) => {
+                refuse("sha256: write the 64 hexadecimal digits of the archive's digest".to_owned())
             }
+            SkillPlace::Archive { .. } => Ok(()),
             SkillPlace::Git { commit, .. } if !is_hex(commit, &[40, 64]) => {
                 refuse("commit: write all 40 hexadecimal digits of the commit".to_owned())
             }

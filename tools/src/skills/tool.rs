@@ -151,6 +151,7 @@ mod tests {
         fs::remove_file(&file).unwrap();
         let error = provisioner.provision(&session, TurnNumber(3)).await.unwrap_err();
         assert_eq!(error.code, "skills.unreadable");
+        assert!(!provisioner.is_transient(&error));
         assert!(error.detail.contains("pdf/SKILL.md: "), "{}", error.detail);
     }
 }

@@ -11,25 +11,26 @@ use serde_json::json;
 use super::super::bundle::{sha256, unpack};
 use super::*;
 
-/// An HTTP server on loopback that gives one answer to every request, and counts the requests.
+/// An HTTP server on loopback that gives one answer to every request, and keeps the heads of the requests.
 struct Server {
     url: String,
     answer: Arc<Mutex<Vec<u8>>>,
-    requests: Arc<Mutex<usize>>,
+    heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     fn with(answer: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/skills.tar.gz?key=secret", listener.local_addr().unwrap());
-        let server = Self { url, answer: Arc::new(Mutex::new(answer)), requests: Arc::default() };
-        let (answer, requests) = (Arc::clone(&server.answer), Arc::clone(&server.requests));
+        let server = Self { url, answer: Arc::new(Mutex::new(answer)), heads: Arc::default() };
+        let (answer, heads) = (Arc::clone(&server.answer), Arc::clone(&server.heads));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let head = BufReader::new(&stream).lines().map_while(Result::ok);
-                assert!(head.take_while(|line| !line.is_empty()).count() > 0);
-                *requests.lock().unwrap() += 1;
+                let head: Vec<String> = head.take_while(|line| !line.is_empty()).collect();
+                assert!(!head.is_empty());
+                heads.lock().unwrap().push(head.join("\n"));
                 let answer = answer.lock().unwrap().clone();
                 // A client that has seen enough hangs up.
                 let _ = stream.write_all(&answer);
@@ -47,7 +48,7 @@ impl Server {
     }
 
     fn requests(&self) -> usize {
-        *self.requests.lock().unwrap()
+        self.heads.lock().unwrap().len()
     }
 }
 
@@ -134,7 +135,8 @@ async fn c12_a_source_without_its_content_ends_the_turn_and_is_named_with_its_ad
     let error = provision(&skills).await.unwrap_err();
     let address = server.url.trim_end_matches("?key=secret");
     let told = format!("source \"shared\": {address}: the server answers 503 Service Unavailable");
-    assert_eq!((error.code.as_str(), error.detail), ("skills.unreachable", told));
+    assert_eq!((error.code.as_str(), error.detail.as_str()), ("skills.unreachable", told.as_str()));
+    assert!(skills.provisioner().is_transient(&error), "another attempt may succeed");
     let line = run(&skills, json!({ "name": "shared/pdf" })).await.unwrap_err();
     assert!(line.starts_with("not run yet: source"), "{line}");
     // It comes back, and the same session goes on.
@@ -181,6 +183,39 @@ async fn c12_what_is_not_the_archive_of_the_digest_is_refused_and_not_kept() {
     let error = Skills::fetch([server.source(&empty)], &cache).await.unwrap_err();
     assert_eq!((error.kind, kept(&cache)), (Invalid, 0));
     assert!(error.why.starts_with("holds no SKILL.md"), "{error}");
+}
+
+#[tokio::test]
+async fn c12_who_waits_for_a_source_that_is_not_reached_shares_the_error_and_who_comes_later_tries_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = SkillCache::at(folder.path());
+    let archive = archive();
+    let server = Server::with(b"HTTP/1.1 503 Busy\r\n\r\n".to_vec());
+    let source = server.source(&archive).within("all").unwrap();
+    // All ask before the first attempt ends: this test has one thread.
+    let all = (0..20).map(|_| Skills::fetch([source.clone()], &cache));
+    for ended in futures::future::join_all(all).await {
+        assert_eq!(ended.unwrap_err().why, "the server answers 503 Service Unavailable");
+    }
+    assert_eq!(server.requests(), 1);
+    *server.answer.lock().unwrap() = answer(&archive, archive.len());
+    Skills::fetch([source], &cache).await.unwrap();
+    assert_eq!(server.requests(), 2);
+}
+
+#[tokio::test]
+async fn c12_the_query_of_an_address_is_not_told_to_the_target_of_a_redirect() {
+    let folder = tempfile::tempdir().unwrap();
+    let answer = "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let server = Server::with(answer.into());
+    let url = server.url.replace("127.0.0.1", "localhost");
+    let source = SkillSource::archive("shared", &url, &"a".repeat(64)).unwrap();
+    let error = Skills::fetch([source], &SkillCache::at(folder.path())).await.unwrap_err();
+    assert_eq!((error.kind, error.why.as_str()), (SkillErrorKind::Unreachable, "more than 5 redirects"));
+    let heads = server.heads.lock().unwrap();
+    assert_eq!(heads.len(), 6);
+    assert!(heads[0].contains("?key=secret"), "{heads:?}");
+    assert!(heads[1].starts_with("GET /again ") && !heads[1..].concat().contains("secret"), "{heads:?}");
 }
 
 #[tokio::test]

@@ -83,7 +83,48 @@ async fn c12_a_commit_is_read_and_neither_its_work_tree_nor_a_program_of_its_rep
     // A record that fits no content is an error.
     let wrong = serde_json::to_string(&pins).unwrap().replace(pins[0].digest().unwrap(), &"0".repeat(64));
     let skills = Skills::pinned(serde_json::from_str(&wrong).unwrap(), cache).unwrap();
-    assert_eq!(provision(&skills).await.unwrap_err().code, "skills.changed");
+    let error = provision(&skills).await.unwrap_err();
+    assert_eq!(error.code, "skills.changed");
+    assert!(!skills.provisioner().is_transient(&error), "another attempt finds the same");
+}
+
+#[tokio::test]
+async fn c12_what_another_repository_has_for_a_commit_is_not_taken() {
+    let (fixture, commit) = repository(&[("kit/pdf/SKILL.md", PDF)]);
+    let folder = tempfile::tempdir().unwrap();
+    let cache = SkillCache::at(folder.path());
+    let forged =
+        Bundle::of([("pdf/SKILL.md".to_owned(), PDF.replace("so", "no").into_bytes())].into()).unwrap();
+    let source = |path: &Path| SkillSource::git("team", path, &commit).unwrap().within("kit").unwrap();
+    cache.write(&source(Path::new("/forged")), &forged.packed().unwrap()).unwrap();
+    let skills = Skills::fetch([source(fixture.folder.path())], &cache).await.unwrap();
+    assert_eq!(run(&skills, json!({ "name": "team/pdf" })).await.unwrap(), "Use it so.");
+    assert_eq!(kept(&cache), 2);
+}
+
+#[tokio::test]
+async fn c12_a_missing_object_is_not_fetched_and_no_program_of_a_remote_runs() {
+    let (fixture, commit) = repository(&[("kit/pdf/SKILL.md", PDF)]);
+    let path = fixture.folder.path();
+    let marker = path.join("marker");
+    let remote = format!("ext::touch {}", marker.display());
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", &remote),
+        ("protocol.ext.allow", "always"),
+    ] {
+        git(&fixture, &["config", key, value]);
+    }
+    let object = git(&fixture, &["rev-parse", "HEAD:kit/pdf/SKILL.md"]);
+    let (begin, rest) = object.split_at(2);
+    std::fs::remove_file(path.join(".git/objects").join(begin).join(rest)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let source = SkillSource::git("team", path, &commit).unwrap();
+    let error = Skills::fetch([source], &SkillCache::at(folder.path())).await.unwrap_err();
+    assert!(error.why.contains(&object), "{error}");
+    assert!(!marker.exists());
 }
 
 #[tokio::test]

@@ -27,6 +27,27 @@ fn c12_the_name_of_a_source_is_the_namespace_of_its_skills() {
 }
 
 #[test]
+fn c12_sources_with_names_are_bounded_and_folders_without_are_not() {
+    let fixture = Fixture::new(&[]);
+    let folder = |number: usize| {
+        let folder = fixture.folder.path().join(number.to_string());
+        std::fs::create_dir(&folder).unwrap();
+        let text = format!("---\nname: s{number}\ndescription: One\n---\nBody");
+        std::fs::write(folder.join("SKILL.md"), text).unwrap();
+        SkillSource::folder(folder)
+    };
+    let plain = (0..70).map(folder);
+    let named = (100..165).map(|number| folder(number).named(&format!("n{number}")).unwrap());
+    let mut pins: Vec<SkillPin> = plain.chain(named).map(SkillPin::from).collect();
+    let open = |pins: Vec<SkillPin>| Skills::pinned(pins, SkillCache::at("/nonexistent"));
+    let error = open(pins.clone()).unwrap_err();
+    assert_eq!(error.name.as_deref(), Some("n164"));
+    assert_eq!(error.why, "there are more than 64 sources with names");
+    pins.pop();
+    assert_eq!(names(&open(pins).unwrap()).len(), 134);
+}
+
+#[test]
 fn c12_a_catalog_has_a_default_list_and_an_agent_may_name_others() {
     let catalog: SkillCatalog = serde_json::from_value(json!({
         "default": ["house"],
@@ -81,6 +102,8 @@ fn c12_a_source_is_a_path_or_a_table_and_a_faulty_one_is_refused() {
         (json!({ "name": "a", "url": "http://127.0.0.1.e.com/a", "sha256": sha }), "http:// is only for"),
         (json!({ "name": "a", "url": "file:///a", "sha256": sha }), "has no host"),
         (json!({ "name": "a", "url": "https://u:secret@e.com/a", "sha256": sha }), "url: contains a user or"),
+        (json!({ "name": "A", "url": "https://u:secret@e.com/a", "sha256": sha }), "url: contains a user or"),
+        (json!({ "name": "a", "url": "https://u:secret@e.com/a", "sha256": "0" }), "url: contains a user or"),
         (
             json!({ "name": "a", "url": "https://e.com/a", "sha256": sha, "folder": "../b" }),
             "folder: \"../b\"",
