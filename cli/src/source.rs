@@ -8,7 +8,6 @@ use holdover_core::agent::AgentSpec;
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::ApprovalRule;
 use holdover_core::ids::{QueueLabel, ToolName};
-use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;
 use holdover_core::store::{Labels, Queues, Session};
@@ -16,7 +15,6 @@ use holdover_core::tool::{RunsOn, ToolSpec};
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
 use holdover_tools::{LocalSandboxes, Root, Sandboxes, ToolSet};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::gate;
@@ -25,7 +23,7 @@ use crate::hooks;
 use crate::left_out::mcp;
 #[cfg(feature = "mcp")]
 use crate::mcp;
-use crate::recipe::Recipe;
+use crate::recipe::{FallbackRef, Recipe};
 use crate::skills;
 use crate::sub_agents::{self, Origin, SubAgentRecipe};
 
