@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use holdover_core::agent::AgentSpec;
 use holdover_core::error::ErrorInfo;
-use holdover_core::gate::ApprovalRule;
+use holdover_core::gate::{ApprovalRule, RuleAction};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;
@@ -132,7 +132,7 @@ impl Blueprint {
     }
 
     /// Reads the agent's skills, and asks its MCP servers for their tools. Fails if a source of skills cannot be read, if
-    /// a server does not answer, or if an approval rule or `human_only` names a tool that its server does not have.
+    /// a server does not answer, or if an approval rule, a hook or `human_only` names a tool that its server does not have.
     pub(crate) async fn discover(&mut self) -> Result<(), String> {
         self.recipe.skills = skills::fetch(&self.recipe.skills).await?.pins().to_vec();
         self.mcp_tools.clear();
@@ -140,16 +140,20 @@ impl Blueprint {
             let found = mcp::discover(server).await?;
             let names = || found.iter().map(|tool| tool.name.as_str());
             let prefix = server.prefix();
-            // As in the file, a rule that matches no tool protects nothing.
-            let ours = |rule: &&ApprovalRule| rule.tool.to_string().starts_with(&prefix);
-            if let Some(rule) =
-                self.recipe.approval.iter().filter(ours).find(|rule| !names().any(|name| rule.is_about(name)))
-            {
-                let pattern = &rule.tool;
-                return Err(format!(
-                    "approval: tool {pattern:?}: mcp server {:?} has no tool that matches",
-                    server.name
-                ));
+            // As in the file, a rule or a pattern that matches no tool protects nothing.
+            let stray = |pattern: &str| {
+                let rule = ApprovalRule::new(pattern, RuleAction::Allow);
+                pattern.starts_with(&prefix) && !names().any(|name| rule.is_about(name))
+            };
+            let wrong =
+                |what: String| format!("{what}: mcp server {:?} has no tool that matches", server.name);
+            if let Some(rule) = self.recipe.approval.iter().find(|rule| stray(&rule.tool)) {
+                return Err(wrong(format!("approval: tool {:?}", rule.tool)));
+            }
+            for hook in &self.recipe.hooks {
+                if let Some(pattern) = hook.tools.iter().find(|pattern| stray(pattern)) {
+                    return Err(wrong(hook.wrong(&format!("tools: {pattern:?}"))));
+                }
             }
             let unknown = self
                 .spec

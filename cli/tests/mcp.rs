@@ -71,6 +71,11 @@ fn what_the_file_says_of_a_tool_that_the_server_does_not_have_is_refused_before_
             "[[approval]]\ntool = 'mcp__test__ecoh'\naction = 'allow'\n",
             "mcp server \"test\" has no tool that matches",
         ),
+        (
+            "[[hook]]\nname = 'h'\npoints = ['after_tool']\ncommand = ['true']\n\
+             tools = ['mcp__test__*', 'mcp__test__ecoh*']\n",
+            "hook \"h\": tools: \"mcp__test__ecoh*\": mcp server \"test\" has no tool that matches",
+        ),
         ("human_only = ['mcp__test__ecoh']\n", "mcp server \"test\" has no tool mcp__test__ecoh"),
         ("human_only = ['mcp__toast__echo']\n", "is none of the agent's tools"),
     ] {

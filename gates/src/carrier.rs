@@ -10,8 +10,8 @@ use reqwest::StatusCode;
 use crate::client::{Server, Unasked};
 
 /// Carries requests to an HTTP server, each as the body of one `POST`. The server answers with status 200 and the answer as
-/// the body, or with status 204 and no body to change nothing. Redirects are not followed, and a request is never
-/// retried.
+/// the body, or with status 204 and no body to change nothing. Status 200 without an answer is an error, because the
+/// answer may have been lost on its way. Redirects are not followed, and a request is never retried.
 ///
 /// ```
 /// use holdover_core::hook::{HookPoint, HookSettings, OutsideHook};
@@ -87,6 +87,11 @@ impl HttpCarrier {
 impl Carrier for HttpCarrier {
     async fn carry(&self, request: String, limit: Duration) -> Result<Vec<u8>, HookError> {
         let good = [StatusCode::OK, StatusCode::NO_CONTENT];
-        self.0.ask(request, limit, &good, OUTSIDE_ANSWER_BYTES_MAX).await.map_err(HookError)
+        let asked = self.0.ask(request, limit, &good, OUTSIDE_ANSWER_BYTES_MAX).await;
+        let (status, answer) = asked.map_err(HookError)?;
+        if status == StatusCode::OK && answer.trim_ascii().is_empty() {
+            return Err(HookError("it answered with status 200 without an answer; expected 204".to_owned()));
+        }
+        Ok(answer)
     }
 }

@@ -66,7 +66,7 @@ impl Server {
         Some(self)
     }
 
-    /// Sends one request. Returns the answer if it has one of these statuses, arrives as a whole in time, and has at
+    /// Sends one request. Returns the status and the answer if it has one of these statuses, arrives as a whole in time, and has at
     /// most `bytes_max` bytes. Errors are one line, without the address, which may contain a password.
     pub(crate) async fn ask(
         &self,
@@ -74,13 +74,14 @@ impl Server {
         within: Duration,
         good: &[StatusCode],
         bytes_max: usize,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<(StatusCode, Vec<u8>), String> {
         let request = self.client.post(self.url.clone()).headers(self.headers.clone());
         let response = request.timeout(within).body(body).send().await.map_err(|error| why(&error))?;
-        if !good.contains(&response.status()) {
-            return Err(format!("it answered with status {}", response.status().as_u16()));
+        let status = response.status();
+        if !good.contains(&status) {
+            return Err(format!("it answered with status {}", status.as_u16()));
         }
-        whole(response, bytes_max).await
+        whole(response, bytes_max).await.map(|body| (status, body))
     }
 }
 

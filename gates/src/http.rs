@@ -91,7 +91,7 @@ impl HttpGate {
     }
 
     async fn ask(&self, body: String) -> Result<Verdict, String> {
-        let answer = self.server.ask(body, self.within, &[StatusCode::OK], ANSWER_BYTES_MAX).await?;
+        let (_, answer) = self.server.ask(body, self.within, &[StatusCode::OK], ANSWER_BYTES_MAX).await?;
         // An array would otherwise be accepted as well, with its elements as the fields.
         if answer.trim_ascii_start().first() != Some(&b'{') {
             return Err("its answer is no object".to_owned());

@@ -12,6 +12,14 @@ use axum::routing::any;
 use holdover_core::hook::{Carrier, OUTSIDE_ANSWER_BYTES_MAX};
 use holdover_gates::HttpCarrier;
 
+/// Starts a server. Returns its address.
+async fn start(router: Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/hook", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
 /// Starts a server that repeats the request and its token, with this status and header. Returns its address.
 async fn server(status: u16, location: Option<&'static str>) -> String {
     let status = StatusCode::from_u16(status).unwrap();
@@ -23,11 +31,7 @@ async fn server(status: u16, location: Option<&'static str>) -> String {
         }
         std::future::ready((status, headers, format!("{body}, {token}")))
     };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}/hook", listener.local_addr().unwrap());
-    let router = Router::new().fallback(any(answers)).layer(axum::extract::DefaultBodyLimit::disable());
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    address
+    start(Router::new().fallback(any(answers)).layer(axum::extract::DefaultBodyLimit::disable())).await
 }
 
 async fn carry(carrier: &HttpCarrier) -> Result<String, String> {
@@ -44,6 +48,22 @@ async fn c36_a_server_answers_with_its_body_and_gets_the_token() {
     assert!(!format!("{carrier:?}").contains("s3cret"));
     let silent = HttpCarrier::new(&server(204, None).await).unwrap();
     assert_eq!(carry(&silent).await.unwrap(), "");
+}
+
+#[tokio::test]
+async fn c36_only_status_204_comes_without_an_answer() {
+    let nothing = "it answered with status 200 without an answer; expected 204";
+    for (status, body, read) in [
+        (StatusCode::OK, "", Err(nothing)),
+        (StatusCode::OK, " \r\n\t", Err(nothing)),
+        (StatusCode::OK, " {}\n", Ok(" {}\n")),
+        (StatusCode::NO_CONTENT, "", Ok("")),
+    ] {
+        let answers = move || std::future::ready((status, body));
+        let carrier = HttpCarrier::new(&start(Router::new().fallback(any(answers))).await).unwrap();
+        let carried = carry(&carrier).await;
+        assert_eq!(carried.as_deref().map_err(String::as_str), read, "{status} {body:?}");
+    }
 }
 
 #[tokio::test]

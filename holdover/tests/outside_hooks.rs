@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use holdover::agent::SubAgent;
 use holdover::gates::HttpCarrier;
-use holdover::hooks::{Carrier, Hook, HookError, HookPoint, HookSettings, OnFailure, OutsideHook};
+use holdover::hooks::{
+    Carrier, Hook, HookError, HookPoint, HookSettings, MovesMissed, OnFailure, OutsideHook,
+};
 use holdover::model::{Script, ScriptedModel};
 use holdover::prelude::*;
 use holdover::session::RunOutcome;
@@ -320,14 +322,20 @@ async fn the_examples_of_the_page_are_valid() {
     let (examples, _) = examples.split_once("```").unwrap();
     let lines: Vec<Value> = examples.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let pairs: Vec<(&Value, &Value)> = lines.chunks(2).map(|pair| (&pair[0], &pair[1])).collect();
-    assert_eq!(
-        pairs.iter().map(|(asked, _)| asked["point"].as_str().unwrap()).collect::<Vec<_>>(),
-        HookPoint::ALL.map(HookPoint::as_str)
-    );
+    let missed_point = "transitions_missed";
+    let mut words = HookPoint::ALL.map(HookPoint::as_str).to_vec();
+    words.insert(words.iter().position(|word| *word == "transition").unwrap() + 1, missed_point);
+    assert_eq!(pairs.iter().map(|(asked, _)| asked["point"].as_str().unwrap()).collect::<Vec<_>>(), words);
     // What is really sent, from one turn with a call and one with a sub-agent.
     let scene = Scene::new(Way::Program, all_points());
     scene.turn("pay").await;
     scene.turn("delegate").await;
+    // No hook of this test is slow.
+    let missed = MovesMissed::new(
+        SessionKey::new(TenantId::new("acme").unwrap(), SessionId::new("desk-1").unwrap()),
+        12,
+    );
+    scene.hook.transitions_missed(&missed).await.unwrap();
     let sent = scene.asked();
     for (example, answer) in pairs {
         let point = example["point"].as_str().unwrap();
@@ -340,6 +348,10 @@ async fn the_examples_of_the_page_are_valid() {
             known == fields(example)
         });
         assert!(same.any(|same| same), "{point}: other fields are sent");
+        if point == missed_point {
+            scene.answers(point, answer).hook.transitions_missed(&missed).await.unwrap();
+            continue;
+        }
         let only = HookPoint::ALL.into_iter().filter(|known| known.as_str() == point);
         let settings = HookSettings::new("mine", only).timeout(Duration::from_secs(60));
         let strict = Scene::new(Way::Program, settings.on_failure(OnFailure::Closed));

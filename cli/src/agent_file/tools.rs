@@ -1,5 +1,6 @@
 //! The tools that a file lists and declares.
 
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
 
@@ -74,17 +75,35 @@ pub(super) fn servers(tables: Vec<Spanned<McpServer>>, folder: &Path) -> Result<
     Ok(servers)
 }
 
-/// Checks that `program` exists. Makes it absolute if it is a path, and otherwise looks it up in `PATH`.
+/// Checks that this process can run `program`. Makes it absolute if it is a path, and otherwise looks it up in `PATH`.
 pub(super) fn existing_program(program: &mut String, folder: &Path) -> Result<(), String> {
+    existing_in(program, folder, &std::env::var_os("PATH").unwrap_or_default())
+}
+
+/// As [`existing_program`], with this value of `PATH`.
+fn existing_in(program: &mut String, folder: &Path, path: &OsStr) -> Result<(), String> {
     beside(program, folder)?;
     if program.contains('/') {
-        return Ok(());
+        return runnable(Path::new(program)).map_err(|why| format!("{program}: {why}"));
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if std::env::split_paths(&path).any(|place| place.join(&program).is_file()) {
-        return Ok(());
+    let mut found =
+        std::env::split_paths(path).map(|place| place.join(&program)).filter(|place| place.is_file());
+    let Some(first) = found.next() else { return Err(format!("{program}: is in no folder of PATH")) };
+    // As when the program starts, files that cannot be run are passed over.
+    match runnable(&first) {
+        Err(why) if !found.any(|place| runnable(&place).is_ok()) => {
+            Err(format!("{}: {why}", first.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
-    Err(format!("{program}: is in no folder of PATH"))
+}
+
+/// Checks that `place` is a file that this process may execute.
+fn runnable(place: &Path) -> Result<(), &'static str> {
+    if !place.is_file() {
+        return Err("is not a file");
+    }
+    rustix::fs::access(place, rustix::fs::Access::EXEC_OK).map_err(|_| "is not executable")
 }
 
 /// Makes `program` absolute if it is a path.
@@ -95,4 +114,38 @@ pub(super) fn beside(program: &mut String, folder: &Path) -> Result<(), String> 
         *program = place.to_string_lossy().into_owned();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_a_file_that_can_be_run() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(folder.join("inner")).unwrap();
+        for (name, mode) in [("runs", 0o755), ("plain", 0o644)] {
+            std::fs::write(folder.join(name), "").unwrap();
+            std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let place = |name: &str| folder.join(name).display().to_string();
+        let found = |program: &str, path: &[&Path]| {
+            let mut program = program.to_owned();
+            let path = std::env::join_paths(path).unwrap();
+            existing_in(&mut program, &folder, &path).map(|()| program)
+        };
+        assert_eq!(found("./runs", &[]), Ok(place("runs")));
+        assert_eq!(found("./plain", &[]), Err(format!("{}: is not executable", place("plain"))));
+        assert_eq!(found("./inner", &[]), Err(format!("{}: is not a file", place("inner"))));
+        assert_eq!(found("runs", &[&folder]), Ok("runs".to_owned()));
+        assert_eq!(found("plain", &[&folder]), Err(format!("{}: is not executable", place("plain"))));
+        assert_eq!(found("inner", &[&folder]), Err("inner: is in no folder of PATH".to_owned()));
+        // A later folder may have it.
+        let later = folder.join("inner");
+        std::fs::copy(folder.join("runs"), later.join("plain")).unwrap();
+        assert_eq!(found("plain", &[&folder, &later]), Ok("plain".to_owned()));
+    }
 }

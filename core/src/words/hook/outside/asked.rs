@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::super::{HookError, ModelAsked, Moved, StepEnded, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds};
+use super::super::{
+    HookError, ModelAsked, Moved, MovesMissed, StepEnded, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds,
+};
 use super::OUTSIDE_VERSION;
 use crate::words::children::Tasks;
 use crate::words::custom::StateChange;
@@ -300,6 +302,19 @@ impl<'a> TransitionAsked<'a> {
     pub(super) fn of(moved: &'a Moved) -> Self {
         let Moved { session, from, input, to, at } = moved;
         Self { session, from: *from, to: *to, at: at.as_ms(), cause: input }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct TransitionsMissedAsked<'a> {
+    session: &'a SessionKey,
+    count: u64,
+}
+
+impl<'a> TransitionsMissedAsked<'a> {
+    pub(super) fn of(missed: &'a MovesMissed) -> Self {
+        let MovesMissed { session, count } = missed;
+        Self { session, count: *count }
     }
 }
 

@@ -16,11 +16,11 @@ pub(crate) use asked::request;
 
 use self::asked::{
     AfterModelAsked, AfterStepAsked, AfterToolAsked, AgentEndAsked, AgentStartAsked, BeforeModelAsked,
-    BeforeSubAgentAsked, BeforeToolAsked, TransitionAsked,
+    BeforeSubAgentAsked, BeforeToolAsked, TransitionAsked, TransitionsMissedAsked,
 };
 use super::{
     AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint,
-    ModelAsked, Moved, OnFailure, StepEnded, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds,
+    ModelAsked, Moved, MovesMissed, OnFailure, StepEnded, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds,
 };
 use crate::words::gate::{ApprovalRule, GateQuestion, RuleAction};
 use crate::words::ids::ToolName;
@@ -35,6 +35,9 @@ pub const OUTSIDE_ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// The maximum length of a hook's name, in bytes.
 pub const HOOK_NAME_BYTES_MAX: usize = 64;
+
+/// The point of the requests that tell of a gap. It is not a point of a hook: a hook at transitions is told.
+const TRANSITIONS_MISSED: &str = "transitions_missed";
 
 /// The additional time for an error of the carrier itself, which says more than that the time is over.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -202,7 +205,16 @@ impl<C: Carrier> OutsideHook<C> {
 
     /// Carries a request about `point`. Returns `None` for an empty answer.
     async fn ask(&self, point: HookPoint, told: impl serde::Serialize) -> Result<Option<Answer>, HookError> {
-        let request = request(point.as_str(), Some(&self.settings.name), told)?;
+        self.send(point.as_str(), told).await
+    }
+
+    /// Carries a request with this word for its point. Returns `None` for an empty answer.
+    async fn send(
+        &self,
+        point: &'static str,
+        told: impl serde::Serialize,
+    ) -> Result<Option<Answer>, HookError> {
+        let request = request(point, Some(&self.settings.name), told)?;
         Answer::read(&self.carrier.carry(request, self.settings.timeout).await?)
     }
 
@@ -284,6 +296,11 @@ impl<C: Carrier> Hook for OutsideHook<C> {
 
     async fn transition(&self, moved: &Moved) -> Result<(), HookError> {
         self.tell(HookPoint::Transition, TransitionAsked::of(moved)).await
+    }
+
+    async fn transitions_missed(&self, missed: &MovesMissed) -> Result<(), HookError> {
+        let answer = self.send(TRANSITIONS_MISSED, TransitionsMissedAsked::of(missed)).await?;
+        answer.map_or(Ok(()), Answer::nothing)
     }
 
     async fn agent_end(&self, turn: &TurnEnds) -> Result<(), HookError> {

@@ -261,7 +261,7 @@ fn c36_a_result_is_told_with_its_status_and_can_be_sent_back_as_it_came() {
 
 #[test]
 fn d05_what_is_only_told_takes_no_verdict() {
-    let hook = hook(&["", "", ""]);
+    let hook = hook(&["", "", "", "", r#"{"verdict":"ok"}"#, &deny("no")]);
     let (session, turn) = (session(), TurnNumber(3));
     now(hook.agent_start(&TurnBegins { session: session.clone(), turn })).unwrap();
     let moved = Moved {
@@ -273,7 +273,7 @@ fn d05_what_is_only_told_takes_no_verdict() {
     };
     now(hook.transition(&moved)).unwrap();
     let ends = TurnEnds {
-        session,
+        session: session.clone(),
         turn,
         ending: Ending::of(DoneReason::ModelStop),
         steps: 1,
@@ -287,6 +287,19 @@ fn d05_what_is_only_told_takes_no_verdict() {
     assert_eq!(
         (&told[2]["point"], &told[2]["ending"]["reason"]),
         (&json!("agent_end"), &json!("model_stop"))
+    );
+    // A gap among the transitions is told in a request of its own.
+    let missed = MovesMissed::new(session, 7);
+    now(hook.transitions_missed(&missed)).unwrap();
+    now(hook.transitions_missed(&missed)).unwrap();
+    let wrong = now(hook.transitions_missed(&missed)).unwrap_err();
+    assert_eq!(wrong.0, "its answer: verdict: \"deny\" is none of ok");
+    assert_eq!(
+        hook.carrier.requests.lock().unwrap()[3],
+        json!({
+            "version": 1, "point": "transitions_missed", "hook": "h", "session": { "tenant": "t", "id": "s" },
+            "count": 7,
+        })
     );
 }
 
