@@ -18,7 +18,7 @@ instructions = "Keep the notes."
 tools = ["read_file", "write_file", "run_command"]
 permissions = "manual"
 human_only = ["run_command"]
-tool_fallbacks = { charge = "sleep" }
+tool_fallbacks = { charge = "read_file" }
 always_allow = ["read_*"]
 on_denial = "end_turn"
 stop_when = [{ tool_done = "write_file" }, { text_contains = "DONE" }]
