@@ -231,8 +231,8 @@ fn c36_a_hook_that_cannot_be_is_refused_before_anything_begins() {
         ),
         ("[compaction]\nkept = 3\n".to_owned(), &["line 5: compaction.kept: there is no such key"]),
         (
-            "[compaction]\nsummariser = { comand = ['a'] }\n".to_owned(),
-            &["line 5: compaction.summariser.comand: "],
+            "[compaction]\nsummariser = { program = ['a'] }\n".to_owned(),
+            &["line 5: compaction.summariser.program: "],
         ),
     ] {
         let fixture = agent(&more);

@@ -66,8 +66,8 @@ impl Server {
         Some(self)
     }
 
-    /// Sends one request. Returns the status and the answer if it has one of these statuses, arrives as a whole in time, and has at
-    /// most `bytes_max` bytes. Errors are one line, without the address, which may contain a password.
+    /// Sends one request. Returns the status and the answer if it has one of these statuses, arrives as a whole in time, and
+    /// has at most `bytes_max` bytes. Errors are one line, without the address, which may contain a password.
     pub(crate) async fn ask(
         &self,
         body: String,
