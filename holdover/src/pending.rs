@@ -40,8 +40,8 @@
 //! [`InDoubt`](PendingKind::InDoubt), and a [`Settlement`] says what became of it. No turn waits for that.
 //!
 //! A [`DeadLetter`] is about a session whose turn was given up although it may succeed later.
-//! [`Runtime::dead_letters`](crate::Runtime::dead_letters) lists them, and
-//! [`Runtime::replay_letter`](crate::Runtime::replay_letter) tries again.
+//! [`Runtime::dead_letters`](crate::runtime::Runtime::dead_letters) lists them, and
+//! [`Runtime::replay_letter`](crate::runtime::Runtime::replay_letter) tries again.
 
 pub use holdover_core::engine::DOUBTS_OPEN_MAX;
 pub use holdover_core::ids::PendingId;
