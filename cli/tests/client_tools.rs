@@ -101,6 +101,18 @@ fn custom(fixture: &Fixture, session: &str) -> Value {
 }
 
 #[test]
+fn c53_an_answer_to_a_fallback_may_be_repeated() {
+    let fixture = Fixture::new();
+    let broken = "[[tool]]\nname = 'tally'\ndescription = ''\ncommand = ['no-such-program']\n";
+    let top = "tool_fallbacks = { tally = 'scan' }\n[retries]\ntool_waits_ms = []\n";
+    agent(&fixture, &format!("{top}{broken}{}", scan().replace("required", "x_required")));
+    fixture.run(&["run", "desk.toml", "--session", "s", "count"]).ends(10);
+    fixture.run(&["answer", "s", "c1-0", "12.50"]).ends(0);
+    fixture.run(&["answer", "s", "c1-0", "12.50"]).ends(0).says("answered already");
+    fixture.run(&["answer", "s", "c1-0", "2.50"]).fails(1, &["has its result already"]);
+}
+
+#[test]
 fn h09_the_steps_of_the_page_lead_to_its_end() {
     let fixture = Fixture::new();
     agent(&fixture, scan());

@@ -68,6 +68,34 @@ fn c52_dead_letters_are_listed_and_replayed_once() {
     fixture.run(&["dead", "replay", letter]).ends(0).says("was replayed before");
 }
 
+const FAMILY: &str = r#"
+[[turns]]
+when = { system_contains = "You help." }
+say = "Helped."
+fail = [{ attempt = 0, kind = "provider", detail = "down" }, { attempt = 1, kind = "provider", detail = "down" }]
+[[turns]]
+when = { nth = 1 }
+calls = [{ tool = "helper", arguments = { tasks = ["help"] } }]
+[[turns]]
+say = "Done without help."
+"#;
+
+#[test]
+fn c52_all_letters_are_not_those_of_children_whose_parents_have_gone_on() {
+    let fixture = Fixture::new();
+    let helper = "[[agent]]\nname = 'helper'\ndescription = 'Helps.'\ninstructions = 'You help.'\n";
+    fixture.write("clerk.toml", &format!("{AGENT}{helper}"));
+    fixture.write("down.toml", FAMILY);
+    fixture.run(&["run", "clerk.toml", "--session", "a", "go"]).ends(0).says("Done without help.");
+    let letters = fixture.run(&["dead", "list", "--json"]).ends(0).lines();
+    assert_eq!(letters.len(), 1, "{letters:?}");
+    let letter = letters[0]["letter"].as_str().expect("an id");
+    let all = fixture.run(&["dead", "replay", "--all"]).ends(0);
+    assert!(all.err.contains("left out: its parent has gone on"), "{all:#?}");
+    assert_eq!(fixture.run(&["dead", "list", "--json"]).ends(0).lines()[0]["replayed"], false);
+    fixture.run(&["dead", "replay", letter]).ends(0).says("tries again");
+}
+
 #[test]
 fn c52_a_letter_of_a_session_that_went_on_is_refused() {
     let fixture = two_dead();

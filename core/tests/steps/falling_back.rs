@@ -129,6 +129,22 @@ fn c53_the_gate_decides_on_the_fallback_as_on_a_call_of_that_tool() {
     }
 }
 
+/// Nobody could answer a question about the arguments of a call that a client runs.
+#[test]
+fn c53_edited_arguments_that_do_not_fit_the_client_that_stands_in_are_an_error() {
+    let bench = at_once(&[("edit", "ask")]);
+    let mut run = go(&bench);
+    run.model(calls(&["edit"]));
+    bench.edit(&bench.asked(), r#"{"n":"odd for a client"}"#);
+    let mut run = bench.run();
+    run.comes_back("c1-0", not_run());
+    run.model(text("a pity"));
+    let result = &bench.results()[0];
+    assert_eq!((result.status, result.tool.as_str()), (ResultStatus::Error, "ask"));
+    assert!(result.content.ends_with("the arguments do not fit: it is odd"), "{result:?}");
+    check::at_rest(&bench);
+}
+
 #[test]
 fn c53_a_fallback_that_only_people_may_use_does_not_run_and_the_result_names_both_tools() {
     let bench = Bench::with(|agent| {

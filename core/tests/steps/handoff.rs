@@ -8,6 +8,7 @@ use holdover_core::engine::{ATTEMPTS_MAX, Action};
 use holdover_core::event::{Event, SummaryCause};
 use holdover_core::handoff::{GOAL_BYTES_MAX, Goal, InvalidGoal};
 use holdover_core::ids::MessageSeq;
+use holdover_core::letter::{Letter, LetterCause};
 use holdover_core::machine::glance::{Inference, Interaction};
 use holdover_core::machine::{AgentState, DoneReason, Glance, StopCause};
 use holdover_core::message::{Message, SignalBody};
@@ -16,6 +17,7 @@ use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::Bench;
 use crate::check;
+use crate::letters::replay;
 use crate::run::{Run, kind_of};
 use crate::world::{calls, overloaded, text};
 
@@ -241,6 +243,26 @@ fn b50_an_extract_that_cannot_be_made_fails_the_turn_and_is_tried_again_when_som
     assert_eq!(seen(&run), [extract(), GOAL.to_owned()]);
     run.model(text("done"));
     assert_eq!(bench.status(), SessionStatus::Idle);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn c52_an_extract_whose_retries_ran_out_leaves_a_letter_and_its_replay_makes_it() {
+    let source = Bench::with(|agent| agent.retries.model_waits_ms = vec![60_000]);
+    let bench = old_with(source).hand_off(GOAL, false);
+    resume(&bench);
+    for _ in 0..2 {
+        bench.run().no_summary(overloaded(None));
+        bench.clock.pass(std::time::Duration::from_secs(60));
+    }
+    let asked = bench.asked();
+    let letter = Letter::of(&asked).unwrap();
+    assert_eq!((letter.cause, letter.attempts), (LetterCause::Retries, 2));
+    check::at_rest(&bench);
+    assert!(replay(&bench, &asked).is_in());
+    let mut run = bench.run();
+    run.summarise(EXTRACT).expect("old");
+    run.model(text("done"));
     check::at_rest(&bench);
 }
 

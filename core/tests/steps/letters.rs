@@ -38,7 +38,7 @@ fn die(bench: &Bench) {
     check::at_rest(bench);
 }
 
-fn replay(bench: &Bench, letter: &PendingCall) -> Delivery {
+pub(crate) fn replay(bench: &Bench, letter: &PendingCall) -> Delivery {
     bench.answer_with(&letter.id, Payload::json(&SignalBody::Retry).unwrap())
 }
 

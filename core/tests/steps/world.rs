@@ -135,6 +135,9 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         "edit" | "wipe" => {
             Ruling::NeedsApproval { prompt: None, terms: Box::new(terms(&question.arguments)), profile }
         }
+        "ask" if question.arguments.contains("odd for a client") => {
+            Ruling::Invalid { detail: "it is odd".into() }
+        }
         // The core denies such a call, because a client tool cannot ask for approval.
         "ask" if question.arguments.contains("approve first") => {
             Ruling::NeedsApproval { prompt: None, terms: Box::default(), profile }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use holdover_core::agent::OnDoubt;
 use holdover_core::message::{Message, ResultStatus, SETTLEMENT_BYTES_MAX, Settlement};
 use holdover_core::store::{OutcomeKind, PendingKind, PendingQuery, SessionStatus};
-use holdover_runtime_local::{Delivered, RuntimeError, WorkerOptions, outcome_of};
+use holdover_core::tool::ToolError;
+use holdover_runtime_local::{Delivered, RuntimeError, SubAgent, WorkerOptions, outcome_of};
 
 use crate::bench::{
     agent, agentless, completes, only_pending, only_result, runtime, say, settle, store, tenant, transcript,
     worker,
 };
-use crate::script::{Say, Script};
+use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
 fn paid() -> Settlement {
@@ -85,6 +86,38 @@ async fn u03_a_call_whose_run_died_is_listed_settled_and_told_to_the_model() {
         .iter()
         .filter(|message| matches!(&***message, Message::User(said) if said.text.contains("receipt 4711")));
     assert_eq!(told.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u03_a_call_of_a_child_is_settled_if_its_parent_asks_for_that() {
+    let model =
+        Script::new(|request| match (request.system.contains("You help."), results(request).is_empty()) {
+            (true, true) => Say::Calls(vec![("pay", "{}")]),
+            (false, true) => Say::Calls(vec![("helper", r#"{"tasks":["pay"]}"#)]),
+            (true | false, false) => Say::Text("done"),
+        });
+    let tool = Fake::new("pay", |_| async { Err(ToolError::Lost("the line went dead".into())) });
+    let helper =
+        SubAgent::new("helper", "Does one thing.").instructions("You help.").tools(["pay".parse().unwrap()]);
+    let built = agent(&model).tool(tool).sub_agent(helper).in_doubt(OnDoubt::Ask).build().unwrap();
+    let agent = Arc::new(built);
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let _worker = worker(&runtime, WorkerOptions::default());
+    let key = runtime.execute(say(&agent, "go")).await.unwrap().key().clone();
+    assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+    let query = PendingQuery { kind: Some(PendingKind::InDoubt), ..PendingQuery::all(tenant()) };
+    let asked = runtime.list_pending(&query).await.unwrap().items;
+    assert_eq!(asked.len(), 1);
+    let (child, pending) = (asked[0].call.key.clone(), asked[0].id().clone());
+    assert_ne!(child, key);
+    assert_eq!(runtime.settle(&child, &pending, paid()).await.unwrap(), Delivered::Accepted);
+    while !runtime.pending(&child).await.unwrap().is_empty() {
+        settle().await;
+    }
+    assert!(
+        matches!(transcript(&runtime, &child).await.last(), Some(Message::Notice(notice)) if notice.told)
+    );
 }
 
 #[tokio::test(start_paused = true)]

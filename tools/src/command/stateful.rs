@@ -55,19 +55,25 @@ fn read(printed: &[u8]) -> Result<ToolOutput, String> {
 
 #[cfg(test)]
 mod tests {
-    use holdover_core::tool::ToolReturn;
+    use std::sync::Arc;
+
+    use holdover_core::tool::{Tool, ToolReturn};
 
     use super::*;
-    use crate::testing::{Fixture, call};
+    use crate::testing::{Fixture, Run, call};
     use crate::{CommandTool, ToolSet};
 
-    async fn run(script: &str, state: Value) -> Result<ToolOutput, ToolError> {
-        let fixture = Fixture::new(&[]);
+    fn tool(fixture: &Fixture, script: &str) -> Arc<dyn Tool> {
         let declared: CommandTool = serde_json::from_value(json!({
             "name": "mine", "description": "", "command": ["sh", "-c", script], "uses_state": true,
         }))
         .unwrap();
-        let tool = ToolSet::new(fixture.root.clone()).command(&declared).unwrap();
+        ToolSet::new(fixture.root.clone()).command(&declared).unwrap()
+    }
+
+    async fn run(script: &str, state: Value) -> Result<ToolOutput, ToolError> {
+        let fixture = Fixture::new(&[]);
+        let tool = tool(&fixture, script);
         let mut call = call(json!({ "a": 1 }));
         call.state = serde_json::from_value(state).unwrap();
         match tool.call(call).await? {
@@ -114,6 +120,16 @@ mod tests {
             assert!(told.ends_with("; it ran, and the custom state is left as it was"), "{told}");
             assert!(!told.contains('\n'), "{told}");
         }
+    }
+
+    /// The object may hold values of the state, which are no progress to be shown.
+    #[tokio::test]
+    async fn h18_what_a_program_prints_is_no_progress_but_its_standard_error_is() {
+        let (fixture, watching) = (Fixture::new(&[]), Run::new());
+        let call = watching.sends(call(json!({})));
+        let script = r#"echo '{"result": "secret"}'; echo halfway >&2"#;
+        tool(&fixture, script).call(call).await.unwrap();
+        assert_eq!(watching.reported(), ["halfway"]);
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use crate::engine::calls::CallsHandler;
 use crate::engine::context::telling::in_short;
 use crate::engine::mind::Mind;
 use crate::machine::Call;
-use crate::store::{ItemKind, NewPending, PendingCall, PendingKind, SessionStatus, StoredItem};
+use crate::store::{NewPending, PendingCall, PendingKind, SessionStatus, StoredItem};
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::ids::{CallId, PendingId, ToolName};
@@ -129,17 +129,8 @@ impl CallsHandler<'_> {
 impl Mind {
     /// Returns the place in the inbox of the first settlement, and the pending call that it answers.
     fn settled(&self) -> Option<(usize, PendingId)> {
-        self.inbox.items.iter().enumerate().find_map(|(at, item)| Some((at, self.settles(item)?.clone())))
-    }
-
-    /// Returns the pending call in doubt that an item answers, if it answers one.
-    pub(crate) fn settles<'a>(&self, item: &'a StoredItem) -> Option<&'a PendingId> {
-        match &item.kind {
-            ItemKind::Answer { pending, .. } => {
-                Some(pending).filter(|of| self.unawaited.doubts.contains_key(of))
-            }
-            ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => None,
-        }
+        let settled = |item| Some(self.unawaited.settled_by(item)?.clone());
+        self.inbox.items.iter().enumerate().find_map(|(at, item)| Some((at, settled(item)?)))
     }
 }
 

@@ -10,7 +10,9 @@ use crate::engine::calls::doubts::Doubt;
 use crate::engine::compaction::shortening::Shortening;
 use crate::engine::steering::hooks::StepHooks;
 use crate::machine::Machine;
-use crate::store::{Interrupt, MessageRange, NewMessage, NewPending, PendingCall, PendingKind, StoredItem};
+use crate::store::{
+    Interrupt, ItemKind, MessageRange, NewMessage, NewPending, PendingCall, PendingKind, StoredItem,
+};
 use crate::time::Timestamp;
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
@@ -66,8 +68,31 @@ impl Unawaited {
         }
     }
 
+    /// Returns true if the item settles a call in doubt or asks for the turn of a letter to be tried again.
+    pub(crate) fn is_answered_by(&self, item: &StoredItem) -> bool {
+        let Some(pending) = answered_by(item) else { return false };
+        self.doubts.contains_key(pending) || self.letters.contains(pending)
+    }
+
+    /// Returns the call in doubt that the item settles, if it settles one.
+    pub(crate) fn settled_by<'a>(&self, item: &'a StoredItem) -> Option<&'a PendingId> {
+        answered_by(item).filter(|pending| self.doubts.contains_key(pending))
+    }
+
+    /// Returns true if the item asks for the turn of a letter to be tried again.
+    pub(crate) fn is_replayed_by(&self, item: &StoredItem) -> bool {
+        answered_by(item).is_some_and(|pending| self.letters.contains(pending))
+    }
+
     fn is_empty(&self) -> bool {
         self.doubts.is_empty() && self.letters.is_empty()
+    }
+}
+
+fn answered_by(item: &StoredItem) -> Option<&PendingId> {
+    match &item.kind {
+        ItemKind::Answer { pending, .. } => Some(pending),
+        ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => None,
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::engine::context::Context;
 use crate::engine::mind::Mind;
 use crate::machine::AgentState;
-use crate::store::{ItemKind, NewPending, PendingKind, StoredItem};
+use crate::store::{NewPending, PendingKind};
 use crate::words::error::ErrorInfo;
 use crate::words::ids::Epoch;
 use crate::words::letter::{self, DEAD_LETTER, Letter, LetterCause};
@@ -51,8 +51,7 @@ fn body_of(letter: &Letter) -> Result<Payload, String> {
 impl Mind {
     /// Returns true if somebody has asked to try the turn of an open letter again.
     pub(crate) fn letter_is_answered(&self) -> bool {
-        let answers = |item: &StoredItem| matches!(&item.kind, ItemKind::Answer { pending, .. } if self.unawaited.letters.contains(pending));
-        self.inbox.items.iter().any(answers)
+        self.inbox.items.iter().any(|item| self.unawaited.is_replayed_by(item))
     }
 
     /// Closes all letters, because the session goes on.

@@ -156,9 +156,7 @@ impl TurnHandler<'_> {
             ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
                 *wake != Wake::Quiet
             }
-            ItemKind::Answer { pending, .. } => {
-                mind.settles(item).is_some() || mind.unawaited.letters.contains(pending)
-            }
+            ItemKind::Answer { .. } => mind.unawaited.is_answered_by(item),
         };
         let alarm = match &self.cx.mind.machine.state {
             AgentState::Idle | AgentState::Done { .. } => {
