@@ -321,18 +321,14 @@ fn a_settlement_that_cannot_be_used_is_asked_for_again() {
 }
 
 #[test]
-fn a_run_that_is_told_to_leave_leaves_the_settlement_due() {
+fn a_run_that_is_told_to_leave_at_once_has_taken_the_settlement() {
     let bench = doubtful();
     assert!(settle(&bench, &bench.asked(), &paid()).is_in());
     let claim = bench.claim().unwrap();
     let mut steps = StepIterator::start(claim, bench.agent.clone(), bench.facts()).unwrap();
-    // The drain comes before the run has written anything.
+    // The drain comes before the run has written anything, but what it decided at its start stands.
     steps.apply(Reply::Drain(Drain::Calls), bench.facts());
     perform(&bench, &mut steps, &mut VecDeque::new(), usize::MAX);
-    if settled(&bench).is_empty() {
-        assert!(bench.is_due());
-        assert!(bench.run().is_over());
-    }
     assert_eq!(settled(&bench).len(), 1);
     check::at_rest(&bench);
 }

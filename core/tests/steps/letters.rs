@@ -209,6 +209,36 @@ fn c52_calls_that_cannot_be_run_leave_a_letter_with_the_open_circuit() {
 }
 
 #[test]
+fn c52_a_replay_that_comes_during_teardown_waits_for_a_run_that_has_the_agent() {
+    let bench = Bench::with(|agent| {
+        agent.provisions = true;
+        agent.retries = Retries::default().tool_waits_ms(Vec::new()).broken_calls_max(1);
+    });
+    bench.say("go");
+    let mut run = bench.run();
+    run.perform("provision");
+    run.model(calls(&["look"]));
+    run.comes_back("c1-0", Err(ToolError::NotRun("no such host".into())));
+    assert!(run.is_out("tear_down"));
+    assert!(replay(&bench, &bench.asked()).is_in());
+    run.news();
+    run.perform("tear_down");
+    assert_eq!(
+        (bench.status(), bench.is_due()),
+        (SessionStatus::Failed, true),
+        "the run has read the replay"
+    );
+    assert!(bench.end().is_over(), "it has no agent");
+    assert_eq!((bench.status(), bench.is_due()), (SessionStatus::Failed, true), "it was only given back");
+    let mut run = bench.run();
+    run.perform("provision");
+    run.model(text("done"));
+    run.perform("tear_down");
+    assert_eq!(bench.dones(), [DoneReason::Error, DoneReason::ModelStop]);
+    check::at_rest(&bench);
+}
+
+#[test]
 fn c52_a_letter_has_one_replay() {
     let bench = poisoned();
     let letter = bench.asked();

@@ -50,7 +50,6 @@ impl SteeringHandler<'_> {
         if let Some(hooked) = hooked {
             self.cx.append(Message::Notice(Notice::new(hooked.notice)));
         }
-        self.cx.calls().take_settlements();
         match &stop {
             // Waiting messages stay in the inbox until the next step.
             None if asks => self.correct(&corrections),
