@@ -17,7 +17,8 @@ pub trait Elsewhere: Send + Sync + 'static {
     /// that outcomes cannot be received here, so the parent asks for them.
     fn address(&self, remote: &Remote, parent: &Parent) -> Option<String>;
 
-    /// Gives a task to an agent elsewhere. A task that was given before stays as it is.
+    /// Gives a task to an agent elsewhere, and returns the state of the task. If the agent already has the task, nothing
+    /// changes.
     async fn begin(&self, remote: &Remote, task: &RemoteTask) -> Result<TaskStanding, ElsewhereError>;
 
     /// Returns the state of a task, or `None` if the agent does not know the task.

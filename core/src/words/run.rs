@@ -141,8 +141,9 @@ impl RunOutcome {
         matches!(self, Self::Suspended(suspension) if suspension.owed.iter().any(|owed| owed.kind == OwedKind::Child))
     }
 
-    /// Returns the instant at which the session continues by itself, without a person, a client or another
-    /// session.
+    /// Returns the instant at which the session continues if it waits only for a timer or a back-off, or leaves its
+    /// turn to another run. Returns `None` if it waits for a person, a client or another session, even if that wait
+    /// has a deadline.
     pub fn goes_on_at(&self) -> Option<Timestamp> {
         match self {
             Self::BackingOff { until, .. } => Some(*until),

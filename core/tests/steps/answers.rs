@@ -1,4 +1,5 @@
-//! Answers of people and clients: in time, late, repeated, or not fitting the question.
+//! Answers of people and clients: in time, late, repeated, unusable, or during a stop. Also, rulings of the gate that
+//! are repeated or missing.
 //!
 //! Requirements: A08, A45, A54, A55, A56, A59, C19, C25, C26, C29, H10, H13.
 

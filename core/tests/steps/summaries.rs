@@ -16,7 +16,8 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// Gives the agent a context of 1,000 tokens, in which a summary keeps the newest two turns or steps.
+/// Gives the agent a context of 1,000 tokens, in which a summary keeps the newest two turns or steps, and turns loop
+/// detection off.
 fn small(agent: &mut AgentSpec) {
     agent.compaction = Compaction::default().context_tokens(1_000).kept_turns(2);
     agent.loops.stop_at = 0;

@@ -51,9 +51,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the tool that is called with the same arguments if a call of `tool` could not be run and its retries are over.
-    /// Such a call has not acted. The gate, the hooks and people decide on it as on a call of `fallback`, and the result
-    /// says which tool it is from. Replaces an earlier fallback of `tool`. A fallback may have a fallback, up to
+    /// Sets the tool that is called with the same arguments if a call of `tool` did not act and is not sent again. This
+    /// includes a read that gave no result, unless it is dangerous. A call that may have acted has no fallback. The gate,
+    /// the hooks and people decide anew, as on any call of `fallback`, and the result says which tool it is from. Replaces
+    /// an earlier fallback of `tool`. A fallback may have a fallback, up to
     /// [`TOOL_FALLBACKS_MAX`](holdover_core::agent::TOOL_FALLBACKS_MAX) in a row. A sub-agent has this fallback if it has
     /// both tools.
     pub fn tool_fallback(mut self, tool: ToolName, fallback: ToolName) -> Self {

@@ -179,7 +179,7 @@ impl Runtime {
 enum Found {
     /// The session owes nothing at its present version.
     AsItWas(Box<Session>),
-    /// This life of the session was aborted, or did not end in time.
+    /// This life of the session was aborted. In a forced deletion: or it could not be ended, and is deleted nevertheless.
     Ended(Incarnation),
     /// The session does not exist, or cannot be read.
     Nothing,

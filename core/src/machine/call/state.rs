@@ -74,7 +74,8 @@ pub enum CallState {
         /// True if the result asks to end the turn after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
-        /// True if the call could not be run, and is sent again when the timer rings. The output says why.
+        /// True if the call could not be run or gave no result, and is sent again when the timer rings. `output` holds
+        /// the reason.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },

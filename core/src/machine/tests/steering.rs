@@ -1,4 +1,4 @@
-//! The reasons for which steering ends a turn, and their order.
+//! The reasons for which steering ends a turn, and their order. Also, the cost of tokens.
 //!
 //! Requirements: A17, A19, B17, C15, C38, H07.
 

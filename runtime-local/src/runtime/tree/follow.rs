@@ -42,7 +42,7 @@ pub(super) struct TreeTail {
     reading: HashSet<Who>,
     /// Events that are held: each reports the end of a call whose children are not over yet.
     held: Vec<(Feed, Shown)>,
-    /// Events that were held and can be shown now.
+    /// Events that were held and are to be checked again. Each is then shown, or held again.
     ready: VecDeque<(Feed, Shown)>,
     /// For each call, a flag that tells the readers of its children whether the call has ended.
     settled: HashMap<PendingId, Arc<AtomicBool>>,
