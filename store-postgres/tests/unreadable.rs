@@ -10,8 +10,8 @@ use holdover_store::payload::Payload;
 use holdover_store::time::Timestamp;
 use holdover_store::{
     ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind, Labels,
-    NewPending, NewSession, PendingKind, PendingQuery, Release, Retry, SessionStatus, StagedResult,
-    StateStore, StoreErrorKind, Wake,
+    NewPending, NewSession, PendingKind, PendingQuery, Release, Remove, RetentionRule, Retry, SessionQuery,
+    SessionStatus, StagedResult, Start, StateStore, StoreErrorKind, Wake,
 };
 use holdover_store_postgres::PostgresStore;
 use support::{
@@ -171,6 +171,90 @@ async fn a_pending_call_that_cannot_be_read_costs_no_other_its_place_in_the_list
         assert_eq!(removed, DeleteOutcome::Deleted);
     }
     store.close().await;
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_read_costs_no_other_its_place_in_a_list_or_its_purge() {
+    let url = shared::postgres_url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let labels = Labels([("name".to_owned(), "value".to_owned())].into());
+    for name in ["a", "b", "c", "d", "e"] {
+        let start = Start::WithItems;
+        store
+            .create_session(NewSession { labels: labels.clone(), start, ..new_session(name) })
+            .await
+            .unwrap();
+    }
+    for (table, damage, bad) in
+        [("session", "status = 'asleep'", "b"), ("session", "incarnation = '\\x00'", "d")]
+    {
+        let whose = format!("sid = (SELECT sid FROM {schema}.session WHERE id = '{bad}')");
+        admin.run(&format!("UPDATE {schema}.{table} SET {damage} WHERE {whose}")).await;
+    }
+    for labels in [Labels::default(), labels] {
+        for limit in 1..=5 {
+            let query = SessionQuery { labels: labels.clone(), ..SessionQuery::all(key("a").tenant) };
+            assert_eq!(listed(&store, query, limit).await, ["a", "c", "e"], "{limit} a page, {labels:?}");
+        }
+    }
+    let mut rule = RetentionRule {
+        tenant: Some(key("a").tenant),
+        status: vec![],
+        unchanged_since: Timestamp::from_ms(i64::MAX),
+        remove: Remove::Sessions,
+        limit: NonZeroU32::MIN,
+        after: None,
+    };
+    let mut removed = 0;
+    loop {
+        let report = store.purge(&rule).await.unwrap();
+        removed += report.sessions;
+        rule.after = report.next;
+        if rule.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(removed, 3);
+    let left =
+        format!("SELECT string_agg(id, ' ' ORDER BY id) FROM {schema}.session WHERE dead_since IS NULL");
+    assert_eq!(admin.text(&left).await, "b d", "what cannot be read stays");
+    store.close().await;
+}
+
+/// A label that cannot be read makes its session unreadable.
+#[tokio::test]
+async fn a_session_with_a_broken_label_costs_no_other_its_place_in_a_list() {
+    let url = shared::postgres_url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    for name in ["a", "b", "c"] {
+        whole(&store, name).await;
+    }
+    let whose = format!("sid = (SELECT sid FROM {schema}.session WHERE id = 'b')");
+    admin.run(&format!("UPDATE {schema}.label SET value = '\\xeda080' WHERE {whose}")).await;
+    for limit in 1..=3 {
+        let all = listed(&store, SessionQuery::all(key("a").tenant), limit).await;
+        assert_eq!(all, ["a", "c"], "{limit} a page");
+    }
+    store.close().await;
+}
+
+/// Lists all sessions of a query in pages, and returns their ids in order.
+async fn listed(store: &PostgresStore, mut query: SessionQuery, limit: u32) -> Vec<String> {
+    query.page.limit = NonZeroU32::new(limit);
+    let mut listed = Vec::new();
+    loop {
+        let page = store.list_sessions(&query).await.unwrap();
+        listed.extend(page.items.into_iter().map(|session| session.key.id.to_string()));
+        query.page.after = page.next;
+        if query.page.after.is_none() {
+            listed.sort();
+            return listed;
+        }
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use holdover_store::{
     Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionStatus, SessionSummary,
 };
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, Row, params_from_iter};
 
 use crate::columns::Columns;
 use crate::error::Fault;
@@ -76,19 +76,34 @@ pub(crate) fn sessions(
         sql.push_str(" AND (created_at, id) < (?, ?)");
         values.extend([Value::from(place.at.as_ms()), Value::from(place.key.id.as_str().to_owned())]);
     }
-    sql.push_str(" ORDER BY created_at DESC, id DESC LIMIT ?");
-    values.push(Value::from(i64::try_from(limit).unwrap_or(i64::MAX)));
+    // There is no LIMIT, because rows that cannot be read do not count.
+    sql.push_str(" ORDER BY created_at DESC, id DESC");
     let mut statement = conn.prepare(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
     let mut rows: Vec<SessionSummary> = Vec::new();
-    while let Some(row) = found.next()? {
-        let (sid, mut summary) = summary(&mut Columns::of(row))?;
-        summary.labels = labels::of(conn, sid, &summary)?;
-        rows.push(summary);
+    while rows.len() < limit {
+        let Some(row) = found.next()? else { return Ok(Scanned { rows, next: None }) };
+        rows.extend(readable(labelled(conn, row))?);
     }
-    let last = rows.last().filter(|_| rows.len() == limit);
-    let next = last.map(SessionPlace::listed);
+    let next = rows.last().map(SessionPlace::listed);
     Ok(Scanned { rows, next })
+}
+
+/// Returns what was read for a list, or `None` if it cannot be read.
+fn readable<T>(read: Result<T, Fault>) -> Result<Option<T>, Fault> {
+    match read {
+        Err(Fault::Corrupt(detail)) => {
+            tracing::warn!(detail, "a list leaves out what cannot be read");
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
+}
+
+fn labelled(conn: &Connection, row: &Row<'_>) -> Result<SessionSummary, Fault> {
+    let (sid, mut summary) = summary(&mut Columns::of(row))?;
+    summary.labels = labels::of(conn, sid, &summary)?;
+    Ok(summary)
 }
 
 fn summary(c: &mut Columns<'_>) -> Result<(i64, SessionSummary), Fault> {
@@ -147,13 +162,9 @@ pub(crate) fn pending(
     let (mut rows, mut read) = (Vec::new(), 0);
     while rows.len() < limit && read < bytes {
         let Some(row) = found.next()? else { return Ok(Scanned { rows, next: None }) };
-        match pending_call(&mut Columns::of(row)) {
-            Ok(call) => {
-                read += call.body.len();
-                rows.push(call);
-            }
-            Err(Fault::Corrupt(detail)) => tracing::warn!(detail, "a list leaves out what cannot be read"),
-            Err(fault) => return Err(fault),
+        if let Some(call) = readable(pending_call(&mut Columns::of(row)))? {
+            read += call.body.len();
+            rows.push(call);
         }
     }
     let next = rows.last().map(PendingPlace::of);
@@ -195,13 +206,14 @@ pub(crate) fn resting(
             Value::from(place.key.id.as_str().to_owned()),
         ]);
     }
-    sql.push_str(" ORDER BY updated_at, tenant, id LIMIT ?");
-    values.push(Value::from(i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1)));
+    // There is no LIMIT, because rows that cannot be read do not count. One more row shows whether there is another page.
+    sql.push_str(" ORDER BY updated_at, tenant, id");
     let mut statement = conn.prepare(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
     let mut rows = Vec::new();
-    while let Some(row) = found.next()? {
-        rows.extend(session::decode(row)?.row);
+    while rows.len() <= limit {
+        let Some(row) = found.next()? else { break };
+        rows.extend(readable(session::decode(row))?.and_then(|slot| slot.row));
     }
     let more = rows.len() > limit;
     rows.truncate(limit);

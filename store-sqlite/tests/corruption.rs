@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::num::NonZeroU32;
+
 use holdover_store::ids::*;
 use holdover_store::payload::Payload;
 use holdover_store::time::Timestamp;
@@ -147,7 +149,7 @@ async fn a_pending_call_that_cannot_be_read_costs_no_other_its_place_in_the_list
     folder.sql("UPDATE pending SET digest = x'00' WHERE session = 'c'").await;
     for limit in [1, 2, 4] {
         let mut query = PendingQuery::all(key("a").tenant);
-        query.page.limit = std::num::NonZeroU32::new(limit);
+        query.page.limit = NonZeroU32::new(limit);
         let mut listed = Vec::new();
         loop {
             let page = store.list_pending(&query).await.unwrap();
@@ -160,6 +162,52 @@ async fn a_pending_call_that_cannot_be_read_costs_no_other_its_place_in_the_list
         assert_eq!(listed, ["a", "d"], "{limit} a page");
     }
     corrupt(store.claim_session(&key("b"), claim_one("r")).await, &key("b"), "incarnation");
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_read_costs_no_other_its_place_in_a_list_or_its_purge() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    for id in ["a", "b", "c", "d"] {
+        store.create_session(new_session(&key(id))).await.unwrap();
+    }
+    assert_eq!(folder.sql("UPDATE session SET incarnation = x'00' WHERE id IN ('b', 'd')").await, 2);
+    for labels in [Labels::default(), [("agent", "a")].into_iter().collect()] {
+        for limit in [1, 2, 4] {
+            let mut query = SessionQuery { labels: labels.clone(), ..SessionQuery::all(key("a").tenant) };
+            query.page.limit = NonZeroU32::new(limit);
+            let mut listed = Vec::new();
+            loop {
+                let page = store.list_sessions(&query).await.unwrap();
+                listed.extend(page.items.into_iter().map(|session| session.key.id.to_string()));
+                query.page.after = page.next;
+                if query.page.after.is_none() {
+                    break;
+                }
+            }
+            listed.sort();
+            assert_eq!(listed, ["a", "c"], "{limit} a page, {labels:?}");
+        }
+    }
+    let mut rule = RetentionRule {
+        tenant: None,
+        status: vec![],
+        unchanged_since: Timestamp::from_ms(i64::MAX),
+        remove: Remove::Sessions,
+        limit: NonZeroU32::MIN,
+        after: None,
+    };
+    let mut removed = 0;
+    loop {
+        let report = store.purge(&rule).await.unwrap();
+        removed += report.sessions;
+        rule.after = report.next;
+        if rule.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(removed, 2);
+    assert_eq!(folder.sql("UPDATE session SET epoch = epoch").await, 2, "what cannot be read stays");
 }
 
 #[tokio::test]

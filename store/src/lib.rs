@@ -129,7 +129,8 @@ pub trait StateStore: Send + Sync + 'static {
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
 
     /// Lists the sessions for which [`SessionRow::listed`](rules::SessionRow::listed) holds, newest first. A
-    /// cursor of another query fails with [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// session that cannot be read is left out and logged. A cursor of another query fails with
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
     /// Removes every row of a session: labels, definition, state, messages, events, deltas, inbox, idempotency keys,
@@ -280,7 +281,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// A caller that was interrupted may continue from the last returned place, or begin again.
     ///
     /// A call may remove data from fewer sessions than the limit, even from none, and still return a cursor.
-    /// It skips sessions that have nothing to remove; a walk looks at each of them once. A walk to the end
+    /// It skips sessions that have nothing to remove, and leaves those that cannot be read; a walk looks at each of
+    /// them once. A walk to the end
     /// has handled every session to which the rule applied during the whole walk. The cost grows with the
     /// number of sessions to which the rule applies, not with its square. A cursor of another rule fails with
     /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). A call may also remove old tombstones.

@@ -118,18 +118,21 @@ impl Call for Pending {
         if next == Some(None) {
             return Err(Fault::Corrupt("pending: where these calls stand cannot be read".into()));
         }
-        let mut rows = Vec::with_capacity(found.len());
-        for call in found.into_values() {
-            match call {
-                Ok(call) => rows.push(call),
-                Err(Fault::Corrupt(detail)) => {
-                    tracing::warn!(detail, "a list leaves out what cannot be read")
-                }
-                Err(fault) => return Err(fault),
-            }
-        }
-        Ok(Scanned { rows, next: next.flatten() })
+        Ok(Scanned { rows: readable(found.into_values())?, next: next.flatten() })
     }
+}
+
+/// Leaves out of a list what cannot be read.
+pub(super) fn readable<T>(found: impl Iterator<Item = Result<T, Fault>>) -> Result<Vec<T>, Fault> {
+    let mut rows = Vec::new();
+    for row in found {
+        match row {
+            Ok(row) => rows.push(row),
+            Err(Fault::Corrupt(detail)) => tracing::warn!(detail, "a list leaves out what cannot be read"),
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(rows)
 }
 
 impl Pending {
@@ -196,32 +199,46 @@ impl Call for Resting {
                      AND ({status} IS NULL OR w.status = ANY ({status})) ORDER BY w.nth LIMIT {limit}), \
              s AS MATERIALIZED (SELECT f.nth, t.* FROM f JOIN {schema}session t ON t.sid = f.sid) \
              SELECT s.nth, -1 AS want, {SLOT} FROM s \
+             UNION ALL SELECT s.nth, 2, ARRAY[s.resting_since], ARRAY[s.tenant, s.id]::text[], NULL, NULL, NULL FROM s \
              UNION ALL SELECT w.nth, 1, ARRAY[w.at], ARRAY[w.tenant, w.id]::text[], NULL, NULL, NULL FROM w \
                  WHERE w.nth = {walk}"
         );
     }
 
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
-        let mut found = BTreeMap::new();
+        let (mut found, mut places) = (BTreeMap::new(), BTreeMap::new());
         let mut looked_at = None;
         for row in rows {
             let mut c = Columns::of(row);
             let (nth, want): (i64, i32) = (c.take()?, c.take()?);
             let mut packed = Packed::read(&mut c, "")?;
-            if want == 1 {
-                let at = packed.at("resting_since")?;
-                let key = SessionKey::new(packed.id("tenant")?, packed.id("id")?);
-                looked_at = Some(SessionPlace { at, key });
-            } else if let Some(row) = slot(packed)?.row {
-                found.insert(nth, row);
+            match want {
+                1 => looked_at = Some(changed(&mut packed)?),
+                2 => drop(places.insert(nth, changed(&mut packed))),
+                _ => drop(found.insert(nth, slot(packed))),
             }
         }
-        let mut rows: Vec<SessionRow> = found.into_values().collect();
-        let more = rows.len() > self.limit;
-        rows.truncate(self.limit);
-        let next = if more { rows.last().map(SessionPlace::changed) } else { looked_at };
+        if places.len() <= self.limit {
+            let rows = readable(found.into_values())?.into_iter().filter_map(|slot| slot.row).collect();
+            return Ok(Scanned { rows, next: looked_at });
+        }
+        // The row after the last one of the page only shows that there is another page.
+        found.pop_last();
+        places.pop_last();
+        // If a place cannot be read, the next page continues behind the place before it.
+        let next = places.into_values().rev().find_map(Result::ok);
+        if next.is_none() {
+            return Err(Fault::Corrupt("resting: where these sessions stand cannot be read".into()));
+        }
+        let rows = readable(found.into_values())?.into_iter().filter_map(|slot| slot.row).collect();
         Ok(Scanned { rows, next })
     }
+}
+
+/// Reads the place of a session in the list of quiet sessions.
+fn changed(packed: &mut Packed) -> Result<SessionPlace, Fault> {
+    let at = packed.at("resting_since")?;
+    Ok(SessionPlace { at, key: SessionKey::new(packed.id("tenant")?, packed.id("id")?) })
 }
 
 /// A call that lists keys that have no session now and whose newest session was deleted before `before`.

@@ -9,7 +9,7 @@ use holdover_store::{Labels, SessionQuery, SessionSummary};
 use sqlx::postgres::PgRow;
 
 use super::kinds::{label, table};
-use super::scan::LOOKED_AT_MAX;
+use super::scan::{LOOKED_AT_MAX, readable};
 use super::session::{SLOT, slot};
 use crate::call::Call;
 use crate::columns::{Columns, Packed};
@@ -37,6 +37,11 @@ impl Sessions {
 
     fn looked_at(&self) -> i64 {
         if self.picks() { LOOKED_AT_MAX } else { int(self.limit as u64) }
+    }
+
+    fn place(&self, packed: &mut Packed) -> Result<SessionPlace, Fault> {
+        let (at, id) = (packed.at("created_at")?, packed.id::<SessionId>("id")?);
+        Ok(SessionPlace { at, key: SessionKey::new(self.query.tenant.clone(), id) })
     }
 }
 
@@ -97,13 +102,14 @@ impl Call for Sessions {
              SELECT s.nth, -1 AS want, {SLOT} FROM s \
              UNION ALL (SELECT s.nth, 0, NULL, NULL, {labels}, NULL, NULL FROM s CROSS JOIN LATERAL ( \
                  SELECT x.* FROM {schema}label x WHERE x.sid = s.sid) x) \
+             UNION ALL SELECT s.nth, 2, ARRAY[s.created_at], ARRAY[s.id], NULL, NULL, NULL FROM s \
              UNION ALL SELECT 0, 1, ARRAY[e.created_at], ARRAY[e.id], NULL, NULL, NULL FROM ({ends}) e"
         );
     }
 
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
-        let mut found: BTreeMap<i64, SessionSummary> = BTreeMap::new();
-        let mut looked_at = None;
+        let mut found: BTreeMap<i64, Result<SessionSummary, Fault>> = BTreeMap::new();
+        let (mut met, mut last, mut looked_at) = (0, None, None);
         for row in rows {
             let mut c = Columns::of(row);
             let (nth, want): (i64, i32) = (c.take()?, c.take()?);
@@ -111,26 +117,33 @@ impl Call for Sessions {
             let mut packed = Packed::read(&mut c, of)?;
             match want {
                 0 => {
-                    let (name, value) = label(packed)?;
-                    found.entry(nth).and_modify(|summary| drop(summary.labels.0.insert(name, value)));
-                }
-                1 => {
-                    let (at, id) = (packed.at("created_at")?, packed.id::<SessionId>("id")?);
-                    let key = SessionKey::new(self.query.tenant.clone(), id);
-                    looked_at = Some(SessionPlace { at, key });
-                }
-                _ => {
-                    if let Some(row) = slot(packed)?.row {
-                        found.insert(nth, row.summary(Labels::default()));
+                    if let Some(summary) = found.get_mut(&nth) {
+                        match (label(packed), &mut *summary) {
+                            (Ok((name, value)), Ok(summary)) => drop(summary.labels.0.insert(name, value)),
+                            (Err(fault), _) => *summary = Err(fault),
+                            (Ok(_), Err(_)) => {}
+                        }
                     }
                 }
+                1 => looked_at = Some(self.place(&mut packed)?),
+                2 => {
+                    met += 1;
+                    // If a place cannot be read, the next page continues behind the place before it.
+                    last = last.max(self.place(&mut packed).ok().map(|place| (nth, place)));
+                }
+                _ => match slot(packed).map(|slot| slot.row) {
+                    Ok(None) => {}
+                    Ok(Some(row)) => drop(found.insert(nth, Ok(row.summary(Labels::default())))),
+                    Err(fault) => drop(found.insert(nth, Err(fault))),
+                },
             }
         }
-        let rows: Vec<_> = found.into_values().collect();
-        // A full page ends at its last row, any other page where the walk has ended.
-        let full = rows.last().filter(|_| rows.len() >= self.limit);
-        let next = full.map(SessionPlace::listed).or(looked_at);
-        Ok(Scanned { rows, next })
+        // A full page ends at its last session, any other page where the walk has ended.
+        let next = if met >= self.limit { last.map(|(_, place)| place) } else { looked_at };
+        if met >= self.limit && next.is_none() {
+            return Err(Fault::Corrupt("sessions: where these sessions stand cannot be read".into()));
+        }
+        Ok(Scanned { rows: readable(found.into_values())?, next })
     }
 }
 

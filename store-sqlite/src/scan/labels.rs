@@ -7,7 +7,7 @@ use holdover_store::rows::{Kind, Row, Scanned, SessionPlace, Want, with_labels};
 use holdover_store::{Labels, SessionQuery, SessionSummary};
 use rusqlite::{Connection, OptionalExtension, Params};
 
-use super::{list_sessions, summary};
+use super::{list_sessions, readable, summary};
 use crate::columns::Columns;
 use crate::error::Fault;
 use crate::read;
@@ -41,14 +41,7 @@ pub(super) fn sessions(
     let mut rows = Vec::new();
     for (nth, place) in (1..).zip(with_labels(&query.labels, after, seek)) {
         let place = place?;
-        if let Some((sid, mut found)) = one(conn, &place.key)? {
-            // The session has at least these labels.
-            found.labels = query.labels.clone();
-            if found.listed(query) {
-                found.labels = of(conn, sid, &found)?;
-                rows.push(found);
-            }
-        }
+        rows.extend(readable(one(conn, query, &place.key))?.flatten());
         if rows.len() == limit || nth == LOOKED_AT_MAX {
             return Ok(Scanned { rows, next: Some(place) });
         }
@@ -63,10 +56,18 @@ pub(super) fn of(conn: &Connection, sid: i64, summary: &SessionSummary) -> Resul
     Ok(if let Some(Row::Labels(labels)) = labels { labels } else { Labels::default() })
 }
 
-fn one(conn: &Connection, key: &SessionKey) -> Result<Option<(i64, SessionSummary)>, Fault> {
+/// Returns a session that has the labels of the query, if it matches the rest of the query too.
+fn one(conn: &Connection, query: &SessionQuery, key: &SessionKey) -> Result<Option<SessionSummary>, Fault> {
     let mut find = conn.prepare_cached(ONE)?;
     let names = (key.tenant.as_str(), key.id.as_str());
-    find.query_row(names, |row| Ok(summary(&mut Columns::of(row)))).optional()?.transpose()
+    let found = find.query_row(names, |row| Ok(summary(&mut Columns::of(row)))).optional()?.transpose()?;
+    let Some((sid, mut found)) = found else { return Ok(None) };
+    found.labels = query.labels.clone();
+    if !found.listed(query) {
+        return Ok(None);
+    }
+    found.labels = of(conn, sid, &found)?;
+    Ok(Some(found))
 }
 
 /// Returns the first place in the list of one label, from the bound `from` on and within the query's bounds of the

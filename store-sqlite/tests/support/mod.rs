@@ -221,11 +221,11 @@ pub(crate) fn times(folder: &Folder, words: &str) -> usize {
 /// store empties its log after a write if no other write is queued. The next write here may be queued before the
 /// store checks that, so one write is not always enough.
 pub(crate) async fn is_erased(store: &SqliteStore, folder: &Folder, words: &str) -> bool {
-    for _ in 0..100 {
+    for nth in 0..100 {
         if times(folder, words) == 0 {
             return true;
         }
-        store.create_session(new_session(&key(&Uuid::new_v4().to_string()))).await.unwrap();
+        store.create_session(new_session(&key(&format!("write-{nth}")))).await.unwrap();
     }
     false
 }
