@@ -105,7 +105,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         #[cfg(feature = "conformance")]
         Command::Conformance(args) => commands::conformance::conformance(common, args).await,
         Command::Demo(args) => commands::demo::demo(args).await,
-        Command::Machine(args) => Ok(commands::machine::machine(common, args)),
+        Command::Machine(args) => commands::machine::machine(common, args),
         Command::Completions(args) => Ok(commands::completions::completions(common, args)),
     }
 }

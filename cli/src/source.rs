@@ -282,6 +282,9 @@ impl Blueprint {
         for (tool, fallback) in &spec.tool_fallbacks {
             agent = agent.tool_fallback(tool.clone(), fallback.clone());
         }
+        if let Some(procedure) = &spec.procedure {
+            agent = agent.procedure(procedure.as_ref().clone());
+        }
         if let Some(policy) = spec.on_message {
             agent = agent.on_message(policy);
         }

@@ -21,8 +21,8 @@
 //! [`Agent::builder`] makes an [`Agent`] from a model, tools, a gate and hooks, and checks that they fit together.
 //! [`Agents`] holds all agents of a program by name and version; an [`AgentSource`] of your own can load them from
 //! elsewhere. A [`SubAgent`] is an agent to which the model of another agent may give tasks. Most of the other types
-//! are settings of an agent, such as limits, retries, fallbacks, loops, summaries, modes, and the value that a turn
-//! returns.
+//! are settings of an agent, such as limits, retries, fallbacks, loops, summaries, modes, the value that a turn
+//! returns, and a [`Procedure`], which says what an agent may do in which state of its work.
 
 pub use holdover_core::agent::{
     AgentSpec, AtMax, BreakerRules, CHILDREN_MAX, ChildRules, ChildTool, Compaction, Durability,
@@ -36,6 +36,10 @@ pub use holdover_core::compaction::{OutsideSummariser, ResultSummariser, SUMMARI
 pub use holdover_core::message::{MessagePolicy, WhileAsking};
 pub use holdover_core::mode::{Briefing, Mode, UnknownMode};
 pub use holdover_core::output::{OutputPlace, OutputSpec};
+pub use holdover_core::procedure::{
+    InputName, Procedure, ProcedureAnswer, ProcedureMove, ProcedureNature, ProcedureState, ProcedureWait,
+    Source, StateName,
+};
 pub use holdover_runtime_local::{
     Agent, AgentBuilder, AgentError, AgentSource, Agents, Changed, Definition, SUB_AGENT_DEPTH_MAX, SubAgent,
     agent_label,

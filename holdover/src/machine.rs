@@ -31,5 +31,7 @@
 
 pub use holdover_core::machine::history::Broken;
 pub use holdover_core::machine::replay::Difference;
-pub use holdover_core::machine::{AgentState, Input, InputKind, Machine, StateKind, diagram, paths, table};
+pub use holdover_core::machine::{
+    AgentState, Input, InputKind, Machine, StateKind, diagram, paths, procedure, table,
+};
 pub use holdover_runtime_local::{Move, Replay};

@@ -15,14 +15,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use holdover_core::agent::{
-    AgentSpec, AtMax, BreakerRules, Durability, LoopDetection, OnDenial, OnDoubt, Prices, Retries,
+    AgentSpec, AtMax, BreakerRules, ChildTool, Durability, LoopDetection, OnDenial, OnDoubt, Prices, Retries,
     StopCondition, StopSignals,
 };
 use holdover_core::custom::StateRules;
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
+use holdover_core::machine::procedure::faults;
 use holdover_core::message::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
+use holdover_core::procedure::Procedure;
 use holdover_core::skill::READ_SKILL;
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
@@ -76,6 +78,7 @@ struct AgentFile {
     tool_fallbacks: BTreeMap<ToolName, Spanned<ToolName>>,
     limits: LimitsEntry,
     loops: LoopDetection,
+    procedure: Option<Spanned<Procedure>>,
     compaction: CompactionEntry,
     on_message: Option<MessagePolicy>,
     on_message_while_asking: WhileAsking,
@@ -167,6 +170,17 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             return Err(at(fallback.span(), why));
         }
     }
+    if let Some(procedure) = &file.procedure {
+        let reads = |name: &str| !file.skills.is_empty() && name == READ_SKILL;
+        let of_children = |name: &str| ChildTool::named(name).is_some();
+        let has = |tool: &ToolName| {
+            let name = tool.as_str();
+            names.contains(&name) || is_theirs(name) || reads(name) || of_children(name)
+        };
+        if let Some(fault) = faults(procedure.get_ref(), has).into_iter().next() {
+            return Err(at(procedure.span(), fault.to_string()));
+        }
+    }
     let sandbox = tools::sandbox(file.sandbox, &tools, folder).map_err(|(span, why)| at(span, why))?;
     let skills = skills::read(file.skills, file.skill_sources, file.skill_namespaces, folder)
         .map_err(|(span, why)| at(span, why))?;
@@ -228,6 +242,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             .into_iter()
             .map(|(tool, fallback)| (tool, fallback.into_inner()))
             .collect(),
+        procedure: file.procedure.map(|procedure| Box::new(procedure.into_inner())),
         ..AgentSpec::new(file.name.unwrap_or_else(|| stem.to_owned()))
     };
     Ok(Blueprint {

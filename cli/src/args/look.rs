@@ -294,8 +294,12 @@ Examples:
   holdover machine
   holdover machine --mermaid > machine.mmd
   holdover machine --paths 6
-  holdover machine --paths --from confirming")]
+  holdover machine --paths --from confirming
+  holdover machine order.toml --mermaid")]
 pub(crate) struct Machine {
+    /// An agent file: show the procedure of its agent instead
+    #[arg(value_name = "AGENT")]
+    pub(crate) agent: Option<PathBuf>,
     /// Print a Mermaid state diagram
     #[arg(long, conflicts_with = "json")]
     pub(crate) mermaid: bool,
@@ -303,7 +307,7 @@ pub(crate) struct Machine {
     #[arg(long, value_name = "MOVES", num_args = 0..=1, default_missing_value = "5", conflicts_with = "mermaid", value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) paths: Option<u8>,
     /// With --paths: the state where the paths begin [default: idle]
-    #[arg(long, value_name = "STATE", requires = "paths", value_parser = state())]
+    #[arg(long, value_name = "STATE", requires = "paths", conflicts_with = "agent", value_parser = state())]
     pub(crate) from: Option<StateKind>,
 }
 

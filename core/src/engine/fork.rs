@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use crate::engine::calls::results::{ended_waiting, result_of_end};
 use crate::engine::{STATE_FORMAT, compaction};
 use crate::machine::custom::{self, Merged};
-use crate::machine::{AgentState, Batch, Call, CallState, Effect, Facts, Machine, Refused, transition};
+use crate::machine::{
+    AgentState, Batch, Call, CallState, Effect, Facts, Machine, Refused, procedure, transition,
+};
 use crate::store::{Checkpoint, MessageRange, NewState, SessionStatus, StagedResult, StoredMessage};
 use crate::time::Timestamp;
 use crate::words::children::ReplyTo;
@@ -146,12 +148,15 @@ fn planned(
         for effect in &moved.effects {
             if let (Effect::CloseStep(after), Some(before)) = (effect, before.state.batch()) {
                 let known = known_results(before, messages, staged);
-                if !after.for_more {
+                if after.is_step() {
                     fork.close(before, after, &known, messages).map_err(fail)?;
                 }
             }
             if let Effect::StateChanged(merged) = effect {
                 fork.tell_of_state(merged).map_err(fail)?;
+            }
+            if let Effect::ProcedureMoved(moves) = effect {
+                fork.say(&Message::Notice(procedure::notice(None, moves, None))).map_err(fail)?;
             }
             if let Effect::AnnounceEnd(ending) = effect {
                 ended = Some(ending.clone());

@@ -40,7 +40,7 @@ mod stuck;
 mod turn;
 mod writes;
 
-pub use crate::machine::turn::{STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_LINKED};
+pub use crate::machine::turn::{STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_ASKING, STATE_FORMAT_LINKED};
 pub use crate::words::run::{RunDetail, RunKind, RunOutcome};
 pub use action::{Action, ActionId, CallOut, ModelCall, Outcome, Shown};
 pub use calls::doubts::DOUBTS_OPEN_MAX;

@@ -42,6 +42,10 @@ pub struct Batch {
     /// request, and the model does not see it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_more: bool,
+    /// True if the batch is not a step but the wait of a parked state of the procedure. Its only call stands for the
+    /// wait, and the model does not see it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_procedure: bool,
 }
 
 impl Batch {
@@ -66,7 +70,13 @@ impl Batch {
             stops: 0,
             output: None,
             for_more: false,
+            for_procedure: false,
         }
+    }
+
+    /// Returns true if the calls are those of a step: the model asked for them.
+    pub fn is_step(&self) -> bool {
+        !self.for_more && !self.for_procedure
     }
 
     /// Returns true if every call has ended.
@@ -196,6 +206,7 @@ mod tests {
             tries: 0,
             instead_of: Vec::new(),
             changes: Vec::new(),
+            leads: None,
             state,
         }
     }

@@ -147,17 +147,23 @@ pub(crate) fn way_back<'a>(
     to: MessageSeq,
     notices: impl Iterator<Item = (MessageSeq, &'a Notice)>,
 ) -> Vec<Undo> {
-    let mut undo = Vec::new();
-    // Changes that were taken back before are undone already.
+    standing(to, notices).flat_map(|notice| notice.state.iter().cloned()).collect()
+}
+
+/// Returns the notices after message `to` that were not taken back before. `notices` are those of the session, newest
+/// first.
+pub(crate) fn standing<'a>(
+    to: MessageSeq,
+    notices: impl Iterator<Item = (MessageSeq, &'a Notice)>,
+) -> impl Iterator<Item = &'a Notice> {
     let mut from = MessageSeq(u64::MAX);
-    for (place, notice) in notices.filter(|(place, _)| *place > to) {
+    notices.filter(move |(place, _)| *place > to).filter_map(move |(place, notice)| {
         if place > from {
-            continue;
+            return None;
         }
-        undo.extend(notice.state.iter().cloned());
         from = notice.rewound.unwrap_or(from);
-    }
-    undo
+        Some(notice)
+    })
 }
 
 /// Returns the notice of a step's changes, for followers of the session and for undoing the changes.

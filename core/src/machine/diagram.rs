@@ -1,54 +1,75 @@
-//! The table as a diagram, as JSON and as text.
+//! A table as a diagram, as JSON and as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::StateKind;
-use super::table::{NATURES, Nature, ROWS};
+use super::table::{Name, Nature, SESSION, Table};
 
-/// Returns the machine as a Mermaid state diagram, generated from the table.
+/// The widths of the columns of the text, unless a name is longer.
+const STATE_WIDTH: usize = 13;
+const INPUT_WIDTH: usize = 20;
+
+/// Returns the machine of a session as a Mermaid state diagram, generated from the table.
 pub fn mermaid() -> String {
-    let mut edges: BTreeMap<(StateKind, StateKind), Vec<&str>> = BTreeMap::new();
-    for row in ROWS {
-        for to in row.to.iter().filter(|to| **to != row.from) {
-            edges.entry((row.from, *to)).or_default().push(row.on.as_str());
-        }
-    }
-    let mut text = String::from("stateDiagram-v2\n    [*] --> idle\n");
-    for ((from, to), inputs) in edges {
-        // Writing to a String does not fail.
-        let _ = writeln!(text, "    {} --> {}: {}", from.as_str(), to.as_str(), inputs.join(", "));
-    }
-    for (state, nature) in NATURES {
-        let note = match nature {
-            Nature::Rest => "at rest".to_owned(),
-            Nature::Working => continue,
-            Nature::Parked { woken_by, .. } => {
-                let inputs: Vec<&str> = woken_by.iter().map(|input| input.as_str()).collect();
-                format!("parked, woken by {}", inputs.join(", "))
-            }
-        };
-        let _ = writeln!(text, "    note right of {}: {note}", state.as_str());
-    }
-    text
+    SESSION.mermaid()
 }
 
-/// Returns the table as JSON: a list of `{ from, on, to }`.
+/// Returns the table of a session as JSON: a list of `{ from, on, to }`.
 pub fn json() -> serde_json::Value {
-    ROWS.iter()
-        .map(|row| {
-            let to: Vec<&str> = row.to.iter().map(|to| to.as_str()).collect();
-            serde_json::json!({ "from": row.from.as_str(), "on": row.on.as_str(), "to": to })
-        })
-        .collect()
+    SESSION.json()
 }
 
-/// Returns the table as text, one move per line.
+/// Returns the table of a session as text, one move per line.
 pub fn text() -> String {
-    let mut text = String::new();
-    for row in ROWS {
-        let to: Vec<&str> = row.to.iter().map(|to| to.as_str()).collect();
-        let _ = writeln!(text, "{:<13} {:<20} -> {}", row.from.as_str(), row.on.as_str(), to.join(" | "));
+    SESSION.text()
+}
+
+fn names<N: Name>(of: &[N]) -> Vec<&str> {
+    of.iter().map(Name::name).collect()
+}
+
+impl<S: Name, I: Name> Table<'_, S, I> {
+    /// Returns the machine as a Mermaid state diagram.
+    pub fn mermaid(&self) -> String {
+        let mut edges: BTreeMap<(S, S), Vec<&str>> = BTreeMap::new();
+        for row in self.rows {
+            for to in row.to.iter().filter(|to| **to != row.from) {
+                edges.entry((row.from, *to)).or_default().push(row.on.name());
+            }
+        }
+        let mut text = format!("stateDiagram-v2\n    [*] --> {}\n", self.first.name());
+        for ((from, to), inputs) in edges {
+            // Writing to a String does not fail.
+            let _ = writeln!(text, "    {} --> {}: {}", from.name(), to.name(), inputs.join(", "));
+        }
+        for (state, nature) in self.natures {
+            let note = match nature {
+                Nature::Rest => "at rest".to_owned(),
+                Nature::Working => continue,
+                Nature::Parked { woken_by, .. } => format!("parked, woken by {}", names(woken_by).join(", ")),
+            };
+            let _ = writeln!(text, "    note right of {}: {note}", state.name());
+        }
+        text
     }
-    text
+
+    /// Returns the table as JSON: a list of `{ from, on, to }`.
+    pub fn json(&self) -> serde_json::Value {
+        let row =
+            |from: &str, on: &str, to: Vec<&str>| serde_json::json!({ "from": from, "on": on, "to": to });
+        self.rows.iter().map(|of| row(of.from.name(), of.on.name(), names(of.to))).collect()
+    }
+
+    /// Returns the table as text, one move per line.
+    pub fn text(&self) -> String {
+        let longest = |least: usize, names: &mut dyn Iterator<Item = usize>| names.fold(least, usize::max);
+        let states = longest(STATE_WIDTH, &mut self.rows.iter().map(|row| row.from.name().len()));
+        let inputs = longest(INPUT_WIDTH, &mut self.rows.iter().map(|row| row.on.name().len()));
+        let mut text = String::new();
+        for row in self.rows {
+            let to = names(row.to).join(" | ");
+            let _ = writeln!(text, "{:<states$} {:<inputs$} -> {to}", row.from.name(), row.on.name());
+        }
+        text
+    }
 }

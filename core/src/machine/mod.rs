@@ -15,6 +15,7 @@ pub mod history;
 pub mod looping;
 pub mod more;
 pub mod paths;
+pub mod procedure;
 pub mod replay;
 pub mod standing;
 pub mod state;
@@ -33,6 +34,7 @@ pub use call::{Call, CallState};
 pub use glance::Glance;
 pub use handoff::Handoff;
 pub use more::{MORE_STEPS, MoreSteps};
+pub use procedure::PROCEDURE_WAIT;
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{AgentState, CompactionCause, SteeringFrom};
 pub use suspension::classify_suspension;
@@ -51,6 +53,7 @@ pub use crate::words::usage::Usage;
 use self::custom::Merged;
 use crate::time::Timestamp;
 use crate::words::ids::{CallId, MessageSeq, StepNumber};
+use crate::words::procedure::ProcedureMove;
 
 /// The facts about the world that the machine receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +99,8 @@ pub enum Effect {
     CloseStep(Batch),
     /// Report the changes of the step's calls to the custom state, after their results.
     StateChanged(Merged),
+    /// Report the moves of the procedure, after the results of the calls that made them.
+    ProcedureMoved(Vec<ProcedureMove>),
     /// Do the rest of the teardown: tell other sessions, and free the surroundings of the turn.
     TearDown,
     /// Announce that a turn ended. Occurs once for each turn.

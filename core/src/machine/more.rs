@@ -58,6 +58,7 @@ pub(crate) fn batch(step: StepNumber, asked: &AskedForMore) -> Batch {
         tries: 0,
         instead_of: Vec::new(),
         changes: Vec::new(),
+        leads: None,
         state: CallState::BlockedOnUser { pending: asked.pending.clone(), deadline: asked.deadline },
     };
     Batch { for_more: true, ..Batch::new(step, asked.notice, vec![call]) }

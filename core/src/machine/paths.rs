@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{NATURES, Nature, ROWS};
+use super::table::{Name, SESSION, Table};
 use super::{InputKind, StateKind};
 
 /// The default length up to which paths are followed, in moves.
@@ -13,67 +13,74 @@ pub const PATH_MOVES_MAX: usize = 12;
 
 /// A path from a state: the moves to other states, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path {
+pub struct Path<S = StateKind, I = InputKind> {
     /// The first state.
-    pub from: StateKind,
+    pub from: S,
     /// The moves.
-    pub moves: Vec<Move>,
+    pub moves: Vec<Move<S, I>>,
     /// True if the path ends at rest; otherwise it was cut off.
     pub rests: bool,
 }
 
 /// A move to another state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
+pub struct Move<S = StateKind, I = InputKind> {
     /// The inputs that may lead there.
-    pub on: Vec<InputKind>,
+    pub on: Vec<I>,
     /// The next state.
-    pub to: StateKind,
+    pub to: S,
 }
 
 /// Returns every path from `from` until the session rests or `depth` moves were made, in the order of the table.
 /// `depth` is limited to [`PATH_MOVES_MAX`].
 pub fn paths(from: StateKind, depth: usize) -> Vec<Path> {
-    let mut edges: BTreeMap<StateKind, Vec<Move>> = BTreeMap::new();
-    for row in ROWS {
-        for to in row.to.iter().filter(|to| **to != row.from) {
-            let known = edges.entry(row.from).or_default();
-            match known.iter_mut().find(|edge| edge.to == *to) {
-                Some(edge) => edge.on.push(row.on),
-                None => known.push(Move { on: vec![row.on], to: *to }),
+    SESSION.paths(from, depth)
+}
+
+/// The moves to other states, by the state before.
+type Edges<S, I> = BTreeMap<S, Vec<Move<S, I>>>;
+
+impl<S: Name, I: Name> Table<'_, S, I> {
+    /// Returns every path from `from` until the machine rests or `depth` moves were made, in the order of the table.
+    /// `depth` is limited to [`PATH_MOVES_MAX`].
+    pub fn paths(&self, from: S, depth: usize) -> Vec<Path<S, I>> {
+        let mut edges = Edges::new();
+        for row in self.rows {
+            for to in row.to.iter().filter(|to| **to != row.from) {
+                let known: &mut Vec<Move<S, I>> = edges.entry(row.from).or_default();
+                match known.iter_mut().find(|edge| edge.to == *to) {
+                    Some(edge) => edge.on.push(row.on),
+                    None => known.push(Move { on: vec![row.on], to: *to }),
+                }
             }
         }
+        let mut found = Vec::new();
+        let so_far = Path { from, moves: Vec::new(), rests: false };
+        self.follow(&edges, so_far, depth.min(PATH_MOVES_MAX), &mut found);
+        found
     }
-    let mut found = Vec::new();
-    let so_far = Path { from, moves: Vec::new(), rests: false };
-    follow(&edges, so_far, depth.min(PATH_MOVES_MAX), &mut found);
-    found
+
+    fn follow(&self, edges: &Edges<S, I>, so_far: Path<S, I>, left: usize, found: &mut Vec<Path<S, I>>) {
+        let at = so_far.moves.last().map_or(so_far.from, |edge| edge.to);
+        let rests = !so_far.moves.is_empty() && self.is_rest(at);
+        if rests || left == 0 {
+            found.push(Path { rests, ..so_far });
+            return;
+        }
+        for edge in edges.get(&at).into_iter().flatten() {
+            let mut longer = so_far.clone();
+            longer.moves.push(edge.clone());
+            self.follow(edges, longer, left - 1, found);
+        }
+    }
 }
 
-fn follow(edges: &BTreeMap<StateKind, Vec<Move>>, so_far: Path, left: usize, found: &mut Vec<Path>) {
-    let at = so_far.moves.last().map_or(so_far.from, |edge| edge.to);
-    let rests = !so_far.moves.is_empty() && is_rest(at);
-    if rests || left == 0 {
-        found.push(Path { rests, ..so_far });
-        return;
-    }
-    for edge in edges.get(&at).into_iter().flatten() {
-        let mut longer = so_far.clone();
-        longer.moves.push(edge.clone());
-        follow(edges, longer, left - 1, found);
-    }
-}
-
-fn is_rest(state: StateKind) -> bool {
-    NATURES.iter().any(|(of, nature)| *of == state && matches!(nature, Nature::Rest))
-}
-
-impl std::fmt::Display for Path {
+impl<S: Name, I: Name> std::fmt::Display for Path<S, I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.from.as_str())?;
+        f.write_str(self.from.name())?;
         for Move { on, to } in &self.moves {
-            let on: Vec<&str> = on.iter().map(|input| input.as_str()).collect();
-            write!(f, " -{}-> {}", on.join("|"), to.as_str())?;
+            let on: Vec<&str> = on.iter().map(Name::name).collect();
+            write!(f, " -{}-> {}", on.join("|"), to.name())?;
         }
         f.write_str(if self.rests { "" } else { " …" })
     }
@@ -82,6 +89,10 @@ impl std::fmt::Display for Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn is_rest(state: StateKind) -> bool {
+        SESSION.is_rest(state)
+    }
 
     fn paths(depth: usize) -> Vec<Path> {
         super::paths(StateKind::Idle, depth)

@@ -43,6 +43,9 @@ pub enum AgentState {
     Provisioning {
         /// The request that began the turn.
         request: TurnRequest,
+        /// True if the turn begins in a parked state of the procedure.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        parked: bool,
     },
     /// The model request is about to be made.
     Thinking {
@@ -154,7 +157,7 @@ impl AgentState {
                 Some(*step)
             }
             Self::Executing { batch } | Self::Confirming { batch } | Self::Dispatching { batch } => {
-                Some(batch.step).filter(|_| !batch.for_more)
+                Some(batch.step).filter(|_| batch.is_step())
             }
             Self::Compacting { why, step, .. } => match why {
                 CompactionCause::Threshold
@@ -208,7 +211,8 @@ impl AgentState {
         if let Self::BackingOff { until, .. } = self { Some(*until) } else { None }
     }
 
-    /// Returns the calls of the open step, or the request for more steps. `None` in a state without calls.
+    /// Returns the calls of the open step, the request for more steps, or the wait of the procedure. `None` in a state
+    /// without calls.
     pub fn batch(&self) -> Option<&Batch> {
         match self {
             Self::Executing { batch } | Self::Confirming { batch } | Self::Dispatching { batch } => {

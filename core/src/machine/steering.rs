@@ -8,6 +8,7 @@ use crate::words::ending::{DoneReason, Ending};
 use crate::words::error::ErrorInfo;
 use crate::words::model::{StopReason, TokenUsage};
 use crate::words::output::{OutputCheck, OutputSpec};
+use crate::words::procedure::ProcedureNature;
 use crate::words::usage::Usage;
 
 /// The facts on which steering decides.
@@ -27,6 +28,8 @@ pub struct View<'a> {
     pub messages_wait: bool,
     /// True if a hook has a correction for the model before it is asked again.
     pub corrected: bool,
+    /// The nature of the state of the procedure in which the work stands. `None` without a procedure.
+    pub procedure: Option<ProcedureNature>,
     /// The tools that were called successfully in this step.
     pub tools_done: &'a [String],
     /// The text of the model in this step.
@@ -41,9 +44,11 @@ pub struct View<'a> {
 /// 2. A valid return value ends the turn.
 /// 3. A stop signal of a tool, or a stop condition, ends the turn.
 /// 4. The turn fails if the model owes a return value after the last reminder, or if it refused to answer.
-/// 5. The turn goes on after calls, if messages wait, if a hook corrects the model, if the model owes a return
-///    value, or if a resumed turn has no whole answer yet. Then the step limit and the budgets may end it.
-/// 6. The turn fails if the answer was cut off. Any other answer ends it.
+/// 5. In a parked state of the procedure, the turn waits.
+/// 6. The turn goes on after calls, if messages wait, if a hook corrects the model, in a working state of the procedure,
+///    if the model owes a return value, or if a resumed turn has no whole answer yet. Then the step limit and the budgets
+///    may end it.
+/// 7. The turn fails if the answer was cut off. Any other answer ends it.
 ///
 /// Stops from outside are handled elsewhere.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
@@ -62,12 +67,16 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
     {
         return Some(Ending::error(unfinished(output)));
     }
+    if view.procedure == Some(ProcedureNature::Parked) {
+        return None;
+    }
+    let led_on = goes_on_with_procedure(view);
     let goes_on = match view.from {
         SteeringFrom::Answer { stop: StopReason::Refusal } => return Some(Ending::error(refused())),
-        SteeringFrom::Answer { .. } => view.messages_wait || view.corrected || no_output,
+        SteeringFrom::Answer { .. } => view.messages_wait || view.corrected || led_on || no_output,
         SteeringFrom::Calls { .. } => true,
         // The turn was stopped or failed after the model's last answer. The model is not asked for another one.
-        SteeringFrom::Resumed => !view.turn.answered || view.messages_wait || no_output,
+        SteeringFrom::Resumed => !view.turn.answered || view.messages_wait || led_on || no_output,
     };
     if !goes_on {
         return Some(match view.from {
@@ -87,11 +96,27 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
     over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))
 }
 
+/// Returns true if the model ended its turn in a working state of the procedure, and is told where the work stands.
+/// Messages that have arrived meanwhile, and corrections of hooks, come first.
+pub(crate) fn goes_on_with_procedure(view: &View<'_>) -> bool {
+    let works = view.procedure == Some(ProcedureNature::Working);
+    works
+        && !view.messages_wait
+        && !view.corrected
+        && match view.from {
+            SteeringFrom::Answer { stop } => stop.is_whole(),
+            SteeringFrom::Calls { .. } => false,
+            SteeringFrom::Resumed => view.turn.answered,
+        }
+}
+
 /// Returns true if the turn must return a value, and the step returned none or one that does not fit the schema.
 /// Messages that have arrived meanwhile, and corrections of hooks, come first. An answer that was cut off or refused
-/// is another error.
+/// is another error. Where the procedure does not rest, no value is owed.
 pub(crate) fn gives_no_output(view: &View<'_>) -> bool {
+    let owed = view.procedure.is_none_or(|nature| nature == ProcedureNature::Rest);
     view.agent.output.is_some()
+        && owed
         && match view.from {
             SteeringFrom::Answer { stop } => stop.is_whole() && !view.messages_wait && !view.corrected,
             SteeringFrom::Calls { output, .. } => output == Some(OutputCheck::Misfit),

@@ -16,6 +16,7 @@ use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{CallId, Incarnation, MessageSeq, PendingId, SessionKey, StepNumber};
 use crate::words::model::StopReason;
 use crate::words::phrases;
+use crate::words::procedure::ProcedureMove;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 mod background;
@@ -49,6 +50,7 @@ fn call(id: &str, state: CallState) -> Call {
         tries: 0,
         instead_of: Vec::new(),
         changes: Vec::new(),
+        leads: None,
         state,
     }
 }
@@ -148,6 +150,12 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
             },
         ),
         ("granted", CallInput::Granted { steps: 2 }),
+        (
+            "leads",
+            CallInput::Leads {
+                to: Box::new(ProcedureMove { from: None, on: None, to: "a".parse().unwrap() }),
+            },
+        ),
         ("escalated", CallInput::Escalated),
         ("rejected", CallInput::Rejected { then: OnDenial::GoOn }),
         ("answered", CallInput::Answered { ok: true, usage: Usage::default() }),
@@ -214,8 +222,9 @@ fn states() -> Vec<AgentState> {
     let compacting = |why| AgentState::Compacting { why, step, attempt: 0 };
     let mut states = vec![
         AgentState::Idle,
-        AgentState::Provisioning { request: TurnRequest::Message },
-        AgentState::Provisioning { request: TurnRequest::Resume },
+        AgentState::Provisioning { request: TurnRequest::Message, parked: false },
+        AgentState::Provisioning { request: TurnRequest::Resume, parked: false },
+        AgentState::Provisioning { request: TurnRequest::Message, parked: true },
         AgentState::Thinking { step, attempt: 0 },
         AgentState::Streaming { step, attempt: 0, entry: MessageSeq(2) },
         AgentState::Steering { from: SteeringFrom::Resumed },
@@ -305,6 +314,7 @@ fn inputs() -> Vec<Input> {
         effect: EffectClass::ReadOnly,
         dangerous: false,
         runs_on: RunsOn::Server,
+        leads: None,
     };
     let answered = |calls: Vec<NewCall>| Input::ModelAnswered {
         message: MessageSeq(2),
@@ -347,18 +357,24 @@ fn inputs() -> Vec<Input> {
         pending: pending(),
         deadline: None,
         notice: MessageSeq(4),
+        for_procedure: false,
     };
-    let mut asks = steered(None);
-    if let Input::Steered { asks, .. } = &mut asks {
-        *asks = Some(Box::new(asked));
-    }
+    let asks = |asked| {
+        let mut asks = steered(None);
+        if let Input::Steered { asks, .. } = &mut asks {
+            *asks = Some(Box::new(asked));
+        }
+        asks
+    };
     let mut inputs = vec![
-        asks,
+        asks(AskedForMore { for_procedure: true, ..asked.clone() }),
+        asks(asked),
         Input::TurnRequested {
             request: TurnRequest::Message,
             provisions: false,
             after: MessageSeq(0),
             asks_in_doubt: false,
+            procedure: Box::default(),
         },
         Input::Briefed {
             mode: Some(crate::words::mode::Mode::Plan),
@@ -389,7 +405,13 @@ fn inputs() -> Vec<Input> {
         not_compacted(None, None),
         not_compacted(Some(error()), None),
         not_compacted(Some(error()), Some(Timestamp::from_ms(5))),
-        Input::Rewound { to: MessageSeq(2), at: MessageSeq(9), tokens: 4, state: Vec::new() },
+        Input::Rewound {
+            to: MessageSeq(2),
+            at: MessageSeq(9),
+            tokens: 4,
+            state: Vec::new(),
+            procedure: None,
+        },
         Input::TimerRang,
         Input::Parked,
         Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked },
@@ -452,7 +474,7 @@ fn reached(from: StateKind, on: InputKind) -> BTreeSet<StateKind> {
 /// Requirements: C02, D01, D08, D15.
 #[test]
 fn the_table_says_what_transition_does() {
-    let table = table::Table { rows: table::ROWS, natures: table::NATURES, bounds: table::BOUNDS };
+    let table = table::SESSION;
     for from in StateKind::ALL {
         for on in InputKind::ALL {
             let said: BTreeSet<StateKind> = table.targets(from, on).iter().copied().collect();

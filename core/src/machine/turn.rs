@@ -20,12 +20,17 @@ use crate::words::history::Withheld;
 use crate::words::ids::{CallId, MessageSeq, PendingId, StateFormat, StepNumber, TurnNumber};
 use crate::words::mode::Mode;
 use crate::words::payload::is_default;
+use crate::words::procedure::{ProcedureMove, StateName};
 use crate::words::tool::RunsOn;
 use crate::words::usage::Usage;
 
-/// The newest format of the state bytes. Used while calls that ended in doubt can be settled by hand, or a dead letter is
-/// open: an older version would drop the settlements, and would not close the letter.
-pub const STATE_FORMAT: StateFormat = StateFormat(3);
+/// The newest format of the state bytes. Used by sessions that follow a procedure: an older version would forget the state
+/// of the procedure and withhold no tools.
+pub const STATE_FORMAT: StateFormat = StateFormat(4);
+
+/// The format of the state bytes while calls that ended in doubt can be settled by hand, or a dead letter is open: an older
+/// version would drop the settlements, and would not close the letter.
+pub const STATE_FORMAT_ASKING: StateFormat = StateFormat(3);
 
 /// The format of the state bytes of a session that has children, owes an outcome to another session, or is handed over.
 pub const STATE_FORMAT_LINKED: StateFormat = StateFormat(2);
@@ -74,6 +79,9 @@ pub struct Machine {
     /// The sessions to which this one was handed over, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub successors: Vec<HandedTo>,
+    /// The state of the procedure in which the work stands. `None` if the agent has no procedure, or before its first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub procedure: Option<StateName>,
 }
 
 /// A turn.
@@ -169,7 +177,9 @@ impl Machine {
         let tells = matches!(&self.state, AgentState::TearingDown { left, .. } if !left.is_told());
         let in_background = !self.background.is_empty();
         let hands_over = self.turn.handing_over.is_some() || !self.successors.is_empty();
-        if has_children || tells || in_background || hands_over || !self.turn.replies.is_empty() {
+        if self.procedure.is_some() {
+            STATE_FORMAT
+        } else if has_children || tells || in_background || hands_over || !self.turn.replies.is_empty() {
             STATE_FORMAT_LINKED
         } else {
             STATE_FORMAT_ALONE
@@ -220,6 +230,13 @@ impl Machine {
             self.successors.remove(0);
         }
         self.successors.push(to);
+    }
+
+    /// Moves the work of the procedure.
+    pub(super) fn follow(&mut self, moves: &[ProcedureMove]) {
+        if let Some(last) = moves.last() {
+            self.procedure = Some(last.to.clone());
+        }
     }
 
     /// Forgets the tasks of calls that ended before they gave the task to a child.

@@ -10,6 +10,7 @@ use crate::words::message::{MessagePolicy, WhileAsking};
 use crate::words::mode::Mode;
 use crate::words::output::OutputSpec;
 use crate::words::payload::is_default;
+use crate::words::procedure::Procedure;
 use crate::words::tool::{RunsOn, ToolSpec};
 
 mod breaker;
@@ -130,6 +131,10 @@ pub struct AgentSpec {
     /// early. Has no effect with [`Durability::Sync`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub early_reads: bool,
+    /// The procedure of the agent: a machine of the user's own, which says in which state the work of a session stands and
+    /// which tools the model may call there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub procedure: Option<Box<Procedure>>,
 }
 
 impl AgentSpec {
@@ -164,6 +169,7 @@ impl AgentSpec {
             state: StateRules::default(),
             sub_agents: BTreeMap::new(),
             early_reads: false,
+            procedure: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The recorded history of a session. The session's state can be rebuilt from its rows.
 
+mod asks;
 mod call;
 mod input;
 mod kinds;
@@ -7,8 +8,9 @@ mod withheld;
 
 use serde::{Deserialize, Serialize};
 
+pub use asks::{AskedForMore, NewCall};
 pub use call::CallInput;
-pub use input::{AskedForMore, Input, NewCall, Shorter, TurnRequest};
+pub use input::{Input, Shorter, TurnRequest};
 pub use kinds::{InputKind, StateKind};
 pub use withheld::Withheld;
 

@@ -33,6 +33,7 @@ pub mod panel;
 pub mod parameters;
 pub mod payload;
 pub mod phrases;
+pub mod procedure;
 pub mod prompt;
 pub mod provision;
 pub mod remote;

@@ -34,7 +34,7 @@ pub(crate) fn invariants(bench: &Bench) {
 /// U04: every service accepts the view of the closed steps as a conversation.
 fn services_accept(bench: &Bench) {
     let machine = bench.machine();
-    let open = machine.state.batch().filter(|batch| !batch.for_more).map(|batch| batch.message);
+    let open = machine.state.batch().filter(|batch| batch.is_step()).map(|batch| batch.message);
     let last = bench.session().last_message;
     let closed = open.map_or(last, |message| MessageSeq(message.0 - 1));
     providers::accept(&bench.view(closed), false);
@@ -143,7 +143,7 @@ fn steps_stay_within_their_limit(bench: &Bench, events: &[Event]) {
 fn calls_have_one_result(bench: &Bench) {
     let transcript = bench.transcript();
     let machine = bench.machine();
-    match machine.state.batch().filter(|batch| !batch.for_more) {
+    match machine.state.batch().filter(|batch| batch.is_step()) {
         None => transcript_is_whole(&transcript),
         Some(batch) => {
             let (closed, open) = transcript.split_at(usize::try_from(batch.message.0).unwrap() - 1);

@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use holdover_core::agent::{AgentSpec, OnDoubt};
-use holdover_core::engine::{Action, DOUBTS_OPEN_MAX, Drain, Reply, RunOutcome, STATE_FORMAT, StepIterator};
+use holdover_core::engine::{
+    Action, DOUBTS_OPEN_MAX, Drain, Reply, RunOutcome, STATE_FORMAT_ASKING, StepIterator,
+};
 use holdover_core::event::Event;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::{
@@ -78,7 +80,7 @@ fn a_call_in_doubt_is_asked_about_while_the_session_rests() {
     );
     assert!(prompt.contains("the line went dead"), "{prompt}");
     assert_eq!((bench.status(), bench.session().alarm), (SessionStatus::Idle, None), "nothing waits for it");
-    assert_eq!(bench.session().format, STATE_FORMAT, "an older worker would drop the answer");
+    assert_eq!(bench.session().format, STATE_FORMAT_ASKING, "an older worker would drop the answer");
     let asks = |event: &Event| matches!(event, Event::Asked { kind: PendingKind::InDoubt, .. });
     assert_eq!(check::events(&bench).iter().filter(|event| asks(event)).count(), 1);
 }
@@ -120,7 +122,7 @@ fn inv_17_a_settlement_at_rest_is_told_to_the_next_turn_and_begins_none() {
         let told =
             |event: &Event| matches!(event, Event::CallSettled { done, .. } if *done == settlement.done);
         assert_eq!(check::events(&bench).iter().filter(|event| told(event)).count(), 1);
-        assert_ne!(bench.session().format, STATE_FORMAT);
+        assert_ne!(bench.session().format, STATE_FORMAT_ASKING);
         bench.say("and?");
         let mut run = bench.run();
         let heard = heard(&run);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use holdover_core::agent::Retries;
-use holdover_core::engine::{ATTEMPTS_MAX, RunKind, STATE_FORMAT, STATE_FORMAT_ALONE};
+use holdover_core::engine::{ATTEMPTS_MAX, RunKind, STATE_FORMAT_ALONE, STATE_FORMAT_ASKING};
 use holdover_core::ids::{Epoch, MessageSeq, TurnNumber};
 use holdover_core::letter::{Letter, LetterCause};
 use holdover_core::machine::DoneReason;
@@ -58,7 +58,7 @@ fn c52_a_poisoned_session_leaves_a_letter_and_its_replay_goes_on_with_the_turn()
     assert_eq!((letter.turn, letter.after_message), (TurnNumber(1), MessageSeq(0)));
     assert_eq!(letter.at, bench.facts().now);
     assert!(!bench.is_due(), "nobody tries again by himself");
-    assert_eq!(bench.session().format, STATE_FORMAT, "an older version would leave the letter open");
+    assert_eq!(bench.session().format, STATE_FORMAT_ASKING, "an older version would leave the letter open");
 
     assert!(replay(&bench, &open).is_in());
     assert!(bench.is_due());

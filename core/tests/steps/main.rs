@@ -49,6 +49,7 @@ mod panels;
 mod panicking;
 mod partial;
 mod precedence;
+mod procedure;
 mod random;
 mod reasons;
 mod recovery;

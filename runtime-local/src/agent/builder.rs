@@ -22,7 +22,9 @@ use serde_json::Value;
 
 use super::provisioning::Choices;
 use super::sub_agent::SubAgent;
-use super::{Agent, ClientTool, Definition, EquippedTool, Summariser, ToldToModel, bounds, custom, output};
+use super::{
+    Agent, ClientTool, Definition, EquippedTool, Summariser, ToldToModel, bounds, custom, output, procedure,
+};
 use crate::error::AgentError;
 use crate::hooks::Hooks;
 
@@ -323,6 +325,7 @@ impl AgentBuilder {
             ..self.spec
         };
         bounds::check_fallbacks(&name, &spec)?;
+        procedure::check(&name, &spec)?;
         let definition = Payload::json(&Definition { spec: spec.clone(), source: self.source })
             .map_err(|source| AgentError::Definition { agent: name, source })?;
         let told = |mode| ToldToModel {

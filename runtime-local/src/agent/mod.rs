@@ -7,6 +7,7 @@ mod client_tool;
 mod custom;
 mod models;
 mod output;
+mod procedure;
 mod provisioning;
 mod sub_agent;
 mod summariser;

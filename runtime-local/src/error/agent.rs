@@ -1,6 +1,7 @@
 //! Errors of an agent.
 
 use holdover_core::ids::{InvalidId, ToolName};
+use holdover_core::machine::procedure::ProcedureFault;
 
 /// An error in the definition of an agent.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +118,14 @@ pub enum AgentError {
         tool: ToolName,
         /// The reason why the fallback is refused.
         why: String,
+    },
+    /// The procedure is not sound.
+    #[error("agent {agent:?}: {}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Procedure {
+        /// The agent.
+        agent: String,
+        /// All faults, each with its key.
+        faults: Vec<ProcedureFault>,
     },
     /// The rules for retries would retry too often or too late.
     #[error("agent {agent:?}: retries.{detail}")]

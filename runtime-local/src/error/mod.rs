@@ -252,7 +252,8 @@ pub enum RuntimeError {
         may: Vec<String>,
     },
     /// The decision cannot be carried out as given: the edited arguments do not fit the tool's schema, the
-    /// policy denies them, or the standing approval could never apply. Nothing was delivered, and the call
+    /// policy denies them, the standing approval could never apply, or a parked state of a procedure does not wait
+    /// for the input. Nothing was delivered, and the call
     /// waits as before.
     #[error("session {key}: call {call}: {why}")]
     Unfit {

@@ -205,16 +205,21 @@ impl Runtime {
     /// Delivers the result of a call that a client runs. `pending` has the same meaning as in
     /// [`approve`](Self::approve).
     ///
+    /// A parked state of a [procedure](holdover_core::procedure) takes the text of a
+    /// [`ProcedureAnswer`](holdover_core::procedure::ProcedureAnswer).
+    ///
     /// Errors, besides those of [`deliver`](Self::deliver): there is [no such pending call](RuntimeError::NotAsked),
-    /// or it waits for [another kind of answer](RuntimeError::OtherAnswer).
+    /// it waits for [another kind of answer](RuntimeError::OtherAnswer), or the answer is
+    /// [unfit](RuntimeError::Unfit), because the parked state does not wait for it.
     pub async fn answer(
         &self,
         key: &SessionKey,
         pending: &PendingId,
         answer: ClientAnswer,
     ) -> Result<Delivered, RuntimeError> {
-        let Bound { key, life, .. } = self.bound_to(key, pending, PendingKind::ClientTool).await?;
+        let Bound { key, life, asked, .. } = self.bound_to(key, pending, PendingKind::ClientTool).await?;
         let key = &key;
+        self.refuse_unfit_input(asked.as_deref(), &answer).await?;
         let said =
             serde_json::to_vec(&answer).map_err(|error| RuntimeError::unreadable(key, "answer", error))?;
         let what = What::ClientAnswer { pending: pending.clone(), answer };

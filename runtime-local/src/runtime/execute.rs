@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holdover_core::children::ReplyTo;
-use holdover_core::engine::{STATE_FORMAT_ALONE, STATE_FORMAT_LINKED};
+use holdover_core::engine::{STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_LINKED};
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, StateFormat, TenantId};
 use holdover_core::image::Images;
 use holdover_core::message::{MessagePolicy, Said};
@@ -156,7 +156,9 @@ impl Execute {
         };
         let Self { policy, briefing, images, reply, .. } = self;
         // A worker of an older format would not send the outcome to the address.
-        let format = if reply.is_some() { STATE_FORMAT_LINKED } else { STATE_FORMAT_ALONE };
+        let linked = if reply.is_some() { STATE_FORMAT_LINKED } else { STATE_FORMAT_ALONE };
+        // One of an older format would not follow the procedure.
+        let format = if self.agent.spec().procedure.is_some() { STATE_FORMAT } else { linked };
         let said = Said { policy, briefing, images, reply, ..Said::new(self.message) };
         let payload = Payload::json(&said);
         let once = match self.idempotency_key {

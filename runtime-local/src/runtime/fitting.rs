@@ -3,9 +3,10 @@
 
 use holdover_core::gate::{ArgumentPatterns, GateQuestion};
 use holdover_core::ids::{InvalidId, PendingId, SessionKey};
-use holdover_core::machine::{MORE_STEPS, Machine, MoreSteps};
-use holdover_core::message::Decision;
+use holdover_core::machine::{MORE_STEPS, Machine, MoreSteps, PROCEDURE_WAIT};
+use holdover_core::message::{ClientAnswer, Decision};
 use holdover_core::payload::Digest;
+use holdover_core::procedure::{ProcedureAnswer, ProcedureWait};
 use holdover_core::store::{PendingKind, Session};
 
 use super::Runtime;
@@ -63,6 +64,37 @@ impl Runtime {
                 why,
             }),
         }
+    }
+
+    /// Refuses an answer to a parked state of a procedure that does not wait for this input.
+    pub(super) async fn refuse_unfit_input(
+        &self,
+        asked: Option<&PendingEntry>,
+        answer: &ClientAnswer,
+    ) -> Result<(), RuntimeError> {
+        let Some(asked) = asked.filter(|asked| asked.body.tool.as_str() == PROCEDURE_WAIT) else {
+            return Ok(());
+        };
+        let session = self.existing(&asked.call.key).await?;
+        let waits = |machine: Machine| machine.state.batch().is_some_and(|batch| batch.for_procedure);
+        // A tool of the agent may have the same name.
+        if !machine_of(&session)?.is_some_and(waits) {
+            return Ok(());
+        }
+        let Ok(wait) = serde_json::from_str::<ProcedureWait>(&asked.body.arguments) else { return Ok(()) };
+        let why = match answer.is_error {
+            true => "an error is no input of the procedure".to_owned(),
+            false => match ProcedureAnswer::read(&answer.content, &wait) {
+                Ok(_) => return Ok(()),
+                Err(why) => why,
+            },
+        };
+        Err(RuntimeError::Unfit {
+            key: asked.call.key.clone(),
+            pending: asked.call.id.clone(),
+            call: asked.call.call.clone(),
+            why,
+        })
     }
 
     async fn unfit(&self, asked: &PendingEntry, decision: &Decision) -> Result<Option<String>, RuntimeError> {

@@ -6,6 +6,7 @@ use holdover_core::history::HistoryRow;
 use holdover_core::ids::{EventSeq, SessionKey};
 use holdover_core::machine::history::Fold;
 use holdover_core::machine::{Input, Machine, StateKind};
+use holdover_core::procedure::StateName;
 use holdover_core::store::EventCursor;
 use holdover_core::time::Timestamp;
 use serde::Serialize;
@@ -30,6 +31,9 @@ pub struct Move {
     pub on: Input,
     /// The state after the move.
     pub to: StateKind,
+    /// The state of the agent's procedure after the move, if the move changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub procedure: Option<StateName>,
     /// The time of the move.
     pub at: Timestamp,
 }
@@ -41,9 +45,14 @@ impl Runtime {
     /// [read](RuntimeError::Unreadable) or do not fit together.
     pub async fn moves(&self, key: &SessionKey) -> Result<Vec<Move>, RuntimeError> {
         let mut moves = Vec::new();
+        let mut stood: Option<StateName> = None;
         self.fold(key, |fold, (seq, cursor), row| {
             let (number, to) = (fold.rows(), fold.machine().state.kind());
-            moves.push(Move { number, seq, cursor, from: row.from, on: row.input, to, at: row.at });
+            let stands = &fold.machine().procedure;
+            let procedure = stands.clone().filter(|_| *stands != stood);
+            stood.clone_from(stands);
+            let HistoryRow { from, input: on, at } = row;
+            moves.push(Move { number, seq, cursor, from, on, to, procedure, at });
             true
         })
         .await?;

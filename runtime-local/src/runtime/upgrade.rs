@@ -6,6 +6,7 @@ use holdover_core::engine::STATE_FORMAT;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, QueueLabel, SessionKey, StateFormat};
 use holdover_core::phrases;
+use holdover_core::procedure::StateName;
 use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus, StoreError, StoreErrorKind};
 use holdover_core::tool::RunsOn;
 use serde::Serialize;
@@ -61,6 +62,11 @@ pub enum Breaks {
         /// The tool.
         tool: String,
     },
+    /// The procedure of the agent has no such state in this version. The next turn would fail.
+    UnknownState {
+        /// The state in which the work of the session stands.
+        state: StateName,
+    },
     /// The tool of an open call runs in another place in this version.
     ToolMoved {
         /// The call.
@@ -83,6 +89,7 @@ impl fmt::Display for Breaks {
             Self::Unreadable { detail } => write!(f, "it cannot be read: {detail}"),
             Self::NoAgent { why } => write!(f, "its agent is not here: {why}"),
             Self::MissingTool { call, tool } => write!(f, "call {call}: its agent has no tool {tool} here"),
+            Self::UnknownState { state } => write!(f, "its agent's procedure has no state {state} here"),
             Self::ToolMoved { call, tool, .. } => {
                 write!(f, "call {call}: tool {tool} is run by somebody else here")
             }
@@ -145,9 +152,16 @@ impl Runtime {
         match machine_of(session) {
             Err(error) => why.push(Breaks::Unreadable { detail: error.to_string() }),
             Ok(machine) => {
+                let stands = machine.as_ref().and_then(|machine| machine.procedure.clone());
+                let procedure = agent.as_ref().and_then(|agent| agent.spec().procedure.as_deref());
+                if let (Some(state), Some(procedure)) = (stands, procedure)
+                    && !procedure.states.contains_key(&state)
+                {
+                    why.push(Breaks::UnknownState { state });
+                }
                 let batch = machine.as_ref().and_then(|machine| machine.state.batch());
-                // A request for more steps needs no tool.
-                let batch = batch.filter(|batch| !batch.for_more);
+                // A request for more steps needs no tool, and the wait of a procedure needs none.
+                let batch = batch.filter(|batch| batch.is_step());
                 let open =
                     batch.into_iter().flat_map(|batch| &batch.calls).filter(|call| !call.state.is_end());
                 why.extend(open.filter_map(|call| breaks_call(agent.as_deref()?, call)));

@@ -31,7 +31,9 @@ pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure
         let (number, from, on, to) =
             (step.number, step.from.as_str(), step.on.kind().as_str(), step.to.as_str());
         let line = format!("{number:>4}  {}  {from:<12}  {on:<14}  {to:<12}  ", instant(step.at));
-        front.out.line(format!("{line}{}", inline(&references(&step.on))).trim_end());
+        let stands = step.procedure.as_ref().map(|state| format!("; procedure: {state}"));
+        let said = format!("{}{}", references(&step.on), stands.unwrap_or_default());
+        front.out.line(format!("{line}{}", inline(said.trim_start_matches("; "))).trim_end());
     }
     Ok(())
 }
@@ -44,7 +46,7 @@ fn references(input: &Input) -> String {
             let prompt = prompt.map(|at| format!("system prompt of message {at}"));
             mode.into_iter().chain(prompt).collect::<Vec<_>>().join(", ")
         }
-        Input::TurnRequested { request, provisions: _, after: _, asks_in_doubt: _ } => match request {
+        Input::TurnRequested { request, .. } => match request {
             holdover_core::machine::TurnRequest::Message => "by a message".to_owned(),
             holdover_core::machine::TurnRequest::Resume => "to be taken up again".to_owned(),
         },
@@ -94,6 +96,9 @@ fn references(input: &Input) -> String {
             None => error.to_string(),
         },
         Input::Call { call, input } => format!("{call} {}", call_input(input)),
+        Input::Steered { stop: None, asks: Some(asked), .. } if asked.for_procedure => {
+            format!("the procedure waits: {}", asked.pending)
+        }
         Input::Steered { stop: None, corrected: true, .. } => "goes on, corrected by a hook".to_owned(),
         Input::Steered { stop: None, .. } => "goes on".to_owned(),
         Input::Steered { stop: Some(ending), .. } => format!("ends: {}", ending.reason.as_str()),
@@ -169,6 +174,7 @@ fn call_input(input: &CallInput) -> String {
             return format!("is approved for the rest of the session, arguments in message {arguments}");
         }
         CallInput::Granted { steps } => return format!("is granted {}", counted(*steps, "more step")),
+        CallInput::Leads { to } => return format!("ends the wait: {to}"),
         CallInput::Voted { vote } => return format!("is approved by {}, one of several", vote.by),
         CallInput::Edited { arguments, .. } => {
             return format!("is edited, arguments in message {arguments}; approvals before are void");

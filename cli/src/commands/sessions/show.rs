@@ -98,6 +98,9 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         if let Some(mode) = machine.mode {
             row("mode", mode.as_str());
         }
+        if let Some(state) = &machine.procedure {
+            row("procedure", state.as_str());
+        }
         row("usage", &usage::in_words(&machine.usage));
         if !machine.custom.is_empty() {
             row("custom", &machine.custom.to_value().to_string());
@@ -235,6 +238,7 @@ fn as_json(
         "resumes": resumes,
         "turns": machine.as_ref().map(|machine| machine.turn.number),
         "always": machine.as_ref().map(|machine| &machine.always),
+        "procedure": machine.as_ref().and_then(|machine| machine.procedure.as_ref()),
         "custom": machine.as_ref().map(|machine| &machine.custom),
         "usage": machine.as_ref().map(|machine| machine.usage),
         "turn_usage": machine.as_ref().and_then(|machine| machine.used_in_turn()),

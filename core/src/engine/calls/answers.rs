@@ -52,6 +52,9 @@ impl CallsHandler<'_> {
                     .reopen(call, Why::with("the answer cannot be read", &error.to_string()));
             }
         };
+        if self.cx.mind.is_procedure_wait(call) {
+            return self.cx.gate().on_procedure_answer(call, answer);
+        }
         if answer.is_error || says_error(&answer.content) {
             let agent = self.cx.run.agent.as_ref();
             let most = agent.map_or(usize::MAX, |agent| agent.limits.answer_bytes_max(answer.is_error));
@@ -83,6 +86,11 @@ impl CallsHandler<'_> {
         let blocked = matches!(call.state, CallState::BlockedOnUser { .. });
         if blocked && call.state.wakes_at().is_none_or(|at| at > self.cx.run.now) {
             return self.cx.gate().escalate(&call);
+        }
+        if self.cx.mind.is_procedure_wait(&call) {
+            self.cx.gate().on_deadline_of_wait(&call);
+            self.cx.mind.draft.decided = true;
+            return true;
         }
         let input = match &call.state {
             CallState::Waiting { again: true, .. } => CallInput::Rang,

@@ -119,7 +119,7 @@ impl CallsHandler<'_> {
         }
         let spec = agent.tool(tool)?;
         let reads = spec.effect == EffectClass::ReadOnly && !spec.dangerous && spec.runs_on == RunsOn::Server;
-        let told = is_told_of(&agent, spec, self.cx.mode(), &self.cx.mind.withheld());
+        let told = is_told_of(&agent, spec, self.cx.mode(), &self.cx.withheld());
         let id = call_id(self.cx.mind.machine.step, index).ok()?;
         let plain = reads && told && !agent.is_output(tool);
         plain.then(|| self.call_out(&agent, spec, id, spec.name.clone(), arguments))

@@ -4,10 +4,11 @@ use crate::engine::RunOutcome;
 use crate::engine::action::{Action, ModelCall};
 use crate::engine::context::Context;
 use crate::engine::context::out::ModelOut;
-use crate::machine::{Effect, Facts, Refused, transition};
+use crate::machine::{Effect, Facts, Refused, procedure, transition};
 use crate::words::error::ErrorInfo;
 use crate::words::history::{HistoryRow, Input, StateKind};
 use crate::words::hook::{HookPoint, Moved};
+use crate::words::message::Message;
 
 impl Context {
     pub(crate) fn note_move(&mut self, from: StateKind, input: &Input) {
@@ -47,6 +48,7 @@ impl Context {
             | Effect::Consult(_)
             | Effect::StopCalls(..)
             | Effect::StateChanged(_)
+            | Effect::ProcedureMoved(_)
             | Effect::TearDown
             | Effect::AnnounceEnd(_) => None,
         });
@@ -78,7 +80,7 @@ impl Context {
                     stream: self.output.streams,
                     shown: self.shown(),
                     note: self.output.note.take(),
-                    withheld: self.mind.withheld(),
+                    withheld: self.withheld(),
                     mode: self.mode(),
                     prompt: self.mind.machine.prompt,
                 };
@@ -94,6 +96,10 @@ impl Context {
             }
             Effect::CloseStep(batch) => self.promote(&batch),
             Effect::StateChanged(merged) => self.tell_of_state(merged),
+            Effect::ProcedureMoved(moves) => {
+                let told = procedure::notice(self.run.agent.as_deref(), &moves, None);
+                self.append(Message::Notice(told));
+            }
             Effect::TearDown => self.mind.teardown_due = true,
             Effect::AnnounceEnd(ending) => self.announce_end(ending),
         }

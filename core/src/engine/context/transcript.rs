@@ -62,6 +62,9 @@ impl Context {
         if batch.for_more {
             return self.close_asking_for_more(batch);
         }
+        if batch.for_procedure {
+            return self.close_waiting(batch);
+        }
         self.mind.step.tools_done.clear();
         self.mind.step.results = None;
         for call in &batch.calls {

@@ -6,6 +6,7 @@ use crate::engine::context::Context;
 use crate::engine::gate::asking::Why;
 use crate::engine::mind::Mind;
 use crate::engine::reply::Ruling;
+use crate::machine::procedure::named;
 use crate::machine::{Call, CallState};
 use crate::words::agent::AgentSpec;
 use crate::words::error::ErrorInfo;
@@ -22,6 +23,7 @@ pub(crate) mod asking;
 pub(crate) mod decisions;
 pub(crate) mod more;
 pub(crate) mod rewriting;
+pub(crate) mod waiting;
 
 /// Returns true if the model can see this tool in this step.
 pub(crate) fn is_told_of(agent: &AgentSpec, tool: &ToolSpec, mode: Mode, withheld: &[String]) -> bool {
@@ -39,9 +41,15 @@ impl GateHandler<'_> {
     pub(crate) fn consult(&mut self, calls: &[CallId]) {
         let Some(agent) = self.cx.run.agent.clone() else { return };
         let mut questions = Vec::new();
+        let withheld = self.cx.withheld();
+        let is_withheld = |tool: &str| withheld.iter().any(|withheld| withheld == tool);
         for id in calls {
             let Some(call) = self.cx.mind.call(id) else { continue };
-            if let Some(output) = agent.output.as_ref().filter(|output| output.tool.as_str() == call.tool) {
+            if let Some(output) = agent
+                .output
+                .as_ref()
+                .filter(|output| output.tool.as_str() == call.tool && !is_withheld(&call.tool))
+            {
                 questions.push(self.question(&call, output.tool.clone()));
                 self.cx.feed(Input::Call { call: id.clone(), input: CallInput::Asked });
                 continue;
@@ -54,16 +62,17 @@ impl GateHandler<'_> {
                 }
                 continue;
             }
-            let (withheld, mode) = (self.cx.mind.withheld(), self.cx.mode());
+            let mode = self.cx.mode();
             let is_told = |tool: &&ToolSpec| is_told_of(&agent, tool, mode, &withheld);
             let Some(spec) = agent.tool(&call.tool).filter(is_told) else {
                 let names = agent.tools.iter().filter(is_told).map(|tool| tool.name.as_str());
-                let names: Vec<&str> = names.collect();
                 let what = match call.tool.as_str() {
                     "" => "the call names no tool; name one".to_owned(),
                     named => format!("there is no tool {named:?} now"),
                 };
-                let text = format!("{what}; there are: {}", names.join(", "));
+                let stands = agent.procedure.as_ref().and(self.cx.mind.machine.procedure.as_ref());
+                let place = stands.map(|state| format!(" in the state {state} of the procedure"));
+                let text = format!("{what}{}; there are: {}", place.unwrap_or_default(), named(names));
                 self.cx.mind.keep_result(result(&call, ResultStatus::Error, text, None));
                 self.cx.feed(Input::Call { call: id.clone(), input: CallInput::Refused });
                 continue;

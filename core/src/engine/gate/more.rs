@@ -73,7 +73,7 @@ impl GateHandler<'_> {
             needed: 1,
             children: 0,
         };
-        let asked = AskedForMore { call, pending, deadline, notice };
+        let asked = AskedForMore { call, pending, deadline, notice, for_procedure: false };
         let batch = crate::machine::more::batch(self.cx.mind.machine.step, &asked);
         batch.calls.iter().for_each(|call| self.open_pending(call, asking.clone()));
         Some(asked)

@@ -73,6 +73,18 @@ impl InboxHandler<'_> {
         self.steering().any(|item| !is_note(item))
     }
 
+    /// Returns true if one of the messages that would begin a turn now is the user's: no end of a child, and no correction.
+    pub(crate) fn user_begins(&self) -> bool {
+        let is_theirs =
+            |item: &StoredItem| !is_note(item) && mailbox::end_of(item).is_none() && !mailbox::corrects(item);
+        if self.messages_steer() {
+            return self.steering().any(is_theirs);
+        }
+        let mut waits =
+            self.cx.mind.inbox.items.iter().filter(|item| mailbox::is_message(item) && !is_note(item));
+        waits.next().is_some_and(is_theirs)
+    }
+
     /// Stops the turn if a message asks for it. Steering has nothing open to stop, so there the message is simply
     /// taken, unless it takes the turn back. A turn that is ending already can only be taken back.
     pub(crate) fn heed_messages(&mut self) -> bool {

@@ -8,7 +8,7 @@ use crate::engine::context::run::Run;
 use crate::engine::inbox::InboxHandler;
 use crate::engine::mind::Mind;
 use crate::engine::reply::Found;
-use crate::machine::custom;
+use crate::machine::{custom, procedure};
 use crate::store::MessageRange;
 use crate::words::ending::StopCause;
 use crate::words::error::ErrorInfo;
@@ -121,15 +121,18 @@ impl InboxHandler<'_> {
             }
         };
         let tokens = self.cx.mind.tokens_without(to, &undone);
-        let notices = undone.iter().rev().filter_map(|(seq, message)| match &**message {
-            Message::Notice(notice) => Some((*seq, notice)),
-            Message::User(_)
-            | Message::Assistant(_)
-            | Message::Tool(_)
-            | Message::Decision(_)
-            | Message::Summary(_) => None,
-        });
-        let state = custom::way_back(to, notices);
+        let notices = || {
+            undone.iter().rev().filter_map(|(seq, message)| match &**message {
+                Message::Notice(notice) => Some((*seq, notice)),
+                Message::User(_)
+                | Message::Assistant(_)
+                | Message::Tool(_)
+                | Message::Decision(_)
+                | Message::Summary(_) => None,
+            })
+        };
+        let state = custom::way_back(to, notices());
+        let procedure = procedure::way_back(to, notices());
         let acted = self.cx.run.acted(&undone);
         let settled = settlements(&undone);
         let told = !acted.is_empty() || !settled.is_empty();
@@ -147,7 +150,7 @@ impl InboxHandler<'_> {
         self.cx.mind.transcript.grown = 0;
         self.cx.mind.draft.decided = true;
         let works = (self.cx.mode(), self.cx.mind.machine.prompt);
-        self.cx.feed(Input::Rewound { to, at, tokens, state });
+        self.cx.feed(Input::Rewound { to, at, tokens, state, procedure });
         self.note_unbriefed(works);
         true
     }

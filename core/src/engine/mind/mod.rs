@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::STATE_FORMAT;
+use crate::engine::STATE_FORMAT_ASKING;
 use crate::engine::action::ActionId;
 use crate::engine::calls::doubts::Doubt;
 use crate::engine::compaction::shortening::Shortening;
@@ -198,7 +198,8 @@ impl Draft {
 impl Mind {
     /// Returns the oldest format of the state bytes whose readers can go on with the session.
     pub(crate) fn format(&self) -> StateFormat {
-        if self.unawaited.is_empty() { self.machine.format() } else { STATE_FORMAT }
+        let of_machine = self.machine.format();
+        if self.unawaited.is_empty() { of_machine } else { of_machine.max(STATE_FORMAT_ASKING) }
     }
 
     pub(crate) fn emit(&mut self, event: Event) {

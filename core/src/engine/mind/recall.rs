@@ -24,7 +24,7 @@ impl Mind {
         let missing = |call: &Call, place: MessageSeq| {
             ErrorInfo::new("engine.corrupt", format!("call {}: message {place} holds no arguments", call.id))
         };
-        if batch.for_more {
+        if !batch.is_step() {
             // The engine made this request, and its notice holds the arguments.
             for call in &batch.calls {
                 let Some(Message::Notice(Notice { rewriting: Some(asked), .. })) = read.get(&call.arguments)

@@ -6,7 +6,7 @@ use crate::engine::context::Context;
 use crate::engine::mind::Mind;
 use crate::engine::model::looping::Looked;
 use crate::engine::steering::hooks::StepHooks;
-use crate::machine::AgentState;
+use crate::machine::{AgentState, procedure};
 use crate::store::StreamId;
 use crate::time::Timestamp;
 use crate::words::error::ErrorInfo;
@@ -17,6 +17,7 @@ use crate::words::letter::LetterCause;
 use crate::words::message::{AssistantMessage, AssistantPart, CallRequest, Message};
 use crate::words::mode::Mode;
 use crate::words::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason};
+use crate::words::procedure::CallLeads;
 use crate::words::tool::{EffectClass, RunsOn};
 use crate::words::usage::Usage;
 
@@ -228,6 +229,7 @@ impl ModelHandler<'_> {
                         effect: spec.map_or(EffectClass::ReadOnly, |spec| spec.effect),
                         dangerous: spec.is_some_and(|spec| spec.dangerous),
                         runs_on: spec.map_or(RunsOn::Server, |spec| spec.runs_on),
+                        leads: self.cx.leads_of(&tool),
                     });
                     self.cx.mind.step.proposed.insert(id.clone(), arguments.clone());
                     AssistantPart::Call(CallRequest { id, tool, arguments })
@@ -274,13 +276,28 @@ impl ModelHandler<'_> {
 }
 
 impl Mind {
-    /// Returns the tools that are withheld from the model in this step.
+    /// Returns the tools that are withheld from the model for a while.
     pub(crate) fn withheld(&self) -> Vec<String> {
         self.machine.turn.withheld.iter().map(|withheld| withheld.tool.clone()).collect()
     }
 }
 
 impl Context {
+    /// Returns the rows of the procedure on which a call of this tool moves the work.
+    fn leads_of(&self, tool: &str) -> Option<Box<CallLeads>> {
+        procedure::leads_of(self.run.agent.as_deref()?, self.mind.machine.procedure.as_ref(), tool)
+    }
+
+    /// Returns the tools that are withheld from the model in this step: for a while, or by the state of the procedure.
+    pub(crate) fn withheld(&self) -> Vec<String> {
+        let stands = self.mind.machine.procedure.as_ref();
+        let by_state = self.run.agent.as_ref().map(|agent| agent.not_admitted(stands)).unwrap_or_default();
+        let for_a_while = self.mind.withheld();
+        let more = by_state.into_iter().filter(|tool| !for_a_while.iter().any(|other| other == tool));
+        let more: Vec<String> = more.map(str::to_owned).collect();
+        for_a_while.into_iter().chain(more).collect()
+    }
+
     /// Returns the mode in which the agent works.
     pub(crate) fn mode(&self) -> Mode {
         let own = self.run.agent.as_ref().map_or(Mode::default(), |agent| agent.mode);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::engine::Action;
-use crate::machine::table::{BOUNDS, NATURES, ROWS, Row, Table};
+use crate::machine::table::{ROWS, Row, SESSION, Table};
 use crate::store::{ItemKind, Labels, Receipt, Release, Session, Staged, StagedResult, StoredItem, Wake};
 use crate::time::Timestamp;
 use crate::words::history::{InputKind, StateKind};
@@ -50,8 +50,8 @@ fn claim() -> Claim {
     }
 }
 
-fn start_under(rows: &[Row]) -> Result<StepIterator, StartError> {
-    let checked = Table { rows, natures: NATURES, bounds: BOUNDS }.validate();
+fn start_under(rows: &[Row<'_>]) -> Result<StepIterator, StartError> {
+    let checked = Table { rows, ..SESSION }.validate();
     let agent = Some(Arc::new(AgentSpec::new("a")));
     StepIterator::open_under(checked, claim(), agent, Facts { now: Timestamp::from_ms(7) }, Purpose::Run)
 }
@@ -62,7 +62,8 @@ fn d20_under_a_table_that_fails_its_checks_no_run_starts() {
     for (without, on) in
         [(StateKind::BackingOff, InputKind::TimerRang), (StateKind::Thinking, InputKind::Failed)]
     {
-        let rows: Vec<Row> = ROWS.iter().filter(|row| (row.from, row.on) != (without, on)).copied().collect();
+        let rows: Vec<Row<'_>> =
+            ROWS.iter().filter(|row| (row.from, row.on) != (without, on)).copied().collect();
         let refused = start_under(&rows).expect_err("a dead end");
         assert_eq!((refused.key.to_string(), refused.what), ("t/s".to_owned(), "machine"));
         assert!(refused.detail.contains(without.as_str()), "{refused}");

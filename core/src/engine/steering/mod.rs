@@ -7,6 +7,7 @@ use crate::words::agent::AtMax;
 use crate::words::ending::{DoneReason, Ending};
 use crate::words::history::Input;
 use crate::words::message::{Message, Notice, UserMessage};
+use crate::words::procedure::ProcedureNature;
 
 pub(crate) mod correcting;
 pub(crate) mod hooks;
@@ -25,6 +26,13 @@ impl SteeringHandler<'_> {
             None => self.corrections_that_count(corrections),
             Some(_) => Vec::new(),
         };
+        if self.cx.is_off_procedure() {
+            let error = self.cx.procedure_error("the agent's procedure has no such state");
+            self.cx.mind.draft.decided = true;
+            return self.cx.feed(Input::Failed { error });
+        }
+        let stands = self.cx.mind.machine.procedure.clone();
+        let stands = agent.stands(stands.as_ref()).map(|(procedure, state)| (procedure, state.nature, state));
         let messages_wait = self.cx.inbox().messages_steer();
         let used = self.cx.mind.machine.used_and_set_aside();
         let view = steering::View {
@@ -35,6 +43,7 @@ impl SteeringHandler<'_> {
             now: self.cx.run.now,
             messages_wait,
             corrected: !corrections.is_empty(),
+            procedure: stands.map(|(_, nature, _)| nature),
             tools_done: &self.cx.mind.step.tools_done,
             text: &self.cx.mind.step.said,
         };
@@ -44,18 +53,25 @@ impl SteeringHandler<'_> {
         let may_ask = turn.allowance().steps.is_none_or(|most| turn.steps < most);
         let asks = hooked.is_none() && may_ask && agent.at_max == AtMax::Ask && is_max(&stop);
         let stop = stop.filter(|_| !asks);
+        let waits = stop.is_none() && !asks && view.procedure == Some(ProcedureNature::Parked);
+        let led_on = stop.is_none() && !asks && !waits && steering::goes_on_with_procedure(&view);
+        let pauses = asks || waits;
         // While more steps are requested, the reminder to return a value waits until they are granted.
-        let now = !asks || matches!(from, SteeringFrom::Calls { .. });
+        let now = !pauses || matches!(from, SteeringFrom::Calls { .. });
         let no_output = stop.is_none() && now && steering::gives_no_output(&view);
         if let Some(hooked) = hooked {
             self.cx.append(Message::Notice(Notice::new(hooked.notice)));
         }
         match &stop {
             // Waiting messages stay in the inbox until the next step.
-            None if asks => self.correct(&corrections),
+            None if pauses => self.correct(&corrections),
             None => {
                 self.cx.inbox().take_steering();
                 self.correct(&corrections);
+                if let Some((procedure, _, state)) = stands.filter(|_| led_on) {
+                    let text = procedure.leads_on(self.cx.mind.machine.procedure.as_ref(), state);
+                    self.cx.append(Message::User(UserMessage::by_engine(text)));
+                }
                 // A value that does not fit was answered by its result.
                 if let Some(output) = agent.output.as_ref().filter(|_| no_output)
                     && !matches!(from, SteeringFrom::Calls { .. })
@@ -72,13 +88,17 @@ impl SteeringHandler<'_> {
         let results = self.cx.mind.step.results.take().filter(|_| agent.compaction.clears_results());
         let (cleared, usage) = self.cx.compaction().clear_results(&agent.compaction, results, stop.is_some());
         let tokens = std::mem::take(&mut self.cx.mind.transcript.grown);
-        let asks = match asks {
-            true => match self.cx.gate().ask_for_more(agent.limits.max_steps) {
+        let asks = match (waits, asks) {
+            (true, _) => match self.cx.gate().wait_for_input() {
+                Some(asked) => Some(Box::new(asked)),
+                None => return true,
+            },
+            (false, true) => match self.cx.gate().ask_for_more(agent.limits.max_steps) {
                 Some(asked) => Some(Box::new(asked)),
                 // The request could not be built, and the run has given up.
                 None => return true,
             },
-            false => None,
+            (false, false) => None,
         };
         let corrected = stop.is_none() && !corrections.is_empty();
         self.cx.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected, asks })

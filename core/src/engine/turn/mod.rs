@@ -5,7 +5,7 @@ use crate::engine::context::run::Doom;
 use crate::engine::inbox::is_note;
 use crate::engine::mind::Mind;
 use crate::engine::{RunKind, RunOutcome};
-use crate::machine::AgentState;
+use crate::machine::{AgentState, procedure};
 use crate::store::{InterruptKind, ItemKind, Release, SessionStatus, StoredItem, Wake};
 use crate::time::Timestamp;
 use crate::words::agent::OnDoubt;
@@ -14,7 +14,7 @@ use crate::words::event::Event;
 use crate::words::history::{Input, TurnRequest};
 use crate::words::letter::LetterCause;
 use crate::words::mailbox;
-use crate::words::message::SignalBody;
+use crate::words::message::{Message, SignalBody};
 
 pub(crate) mod draining;
 pub(crate) mod letters;
@@ -204,10 +204,23 @@ impl TurnHandler<'_> {
         self.note_request(request);
         let after = self.cx.mind.transcript.last;
         self.cx.mind.close_letters();
-        self.cx.feed(Input::TurnRequested { request, provisions, after, asks_in_doubt });
+        let said = request == TurnRequest::Message && self.cx.inbox().user_begins();
+        let stands = self.cx.mind.machine.procedure.as_ref();
+        let agent = self.cx.run.agent.clone();
+        let procedure = agent.as_ref().map(|agent| procedure::at_begin(agent, stands, said));
+        let procedure = Box::new(procedure.unwrap_or_default());
+        let moves = procedure.moves.clone();
+        self.cx.feed(Input::TurnRequested { request, provisions, after, asks_in_doubt, procedure });
         self.cx.inbox().take_first();
+        if !moves.is_empty() {
+            self.cx.append(Message::Notice(procedure::notice(agent.as_deref(), &moves, None)));
+        }
         self.cx.inbox().consume_rest();
         self.cx.mind.draft.decided = true;
+        if self.cx.is_off_procedure() {
+            let error = self.cx.procedure_error("the agent's procedure has no such state");
+            self.cx.feed(Input::Failed { error });
+        }
         self.fail_if_doomed();
     }
 

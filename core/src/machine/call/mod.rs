@@ -18,6 +18,7 @@ use crate::words::history::CallInput;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::panel::Panel;
 use crate::words::payload::{Digest, is_default};
+use crate::words::procedure::CallLeads;
 use crate::words::tool::{EffectClass, NotRunTool, ResourceProfile, RunsOn};
 
 /// A call of the step that is being executed.
@@ -67,6 +68,10 @@ pub struct Call {
     /// The changes to the custom state. They are applied when the step closes, if the call is done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
+    /// The rows on which the end of the call moves the procedure. They are followed when the step closes. A call that is
+    /// refused before it runs loses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leads: Option<Box<CallLeads>>,
     /// The state of the call.
     pub state: CallState,
 }
@@ -154,6 +159,9 @@ impl Call {
                 }
             }
             CallInput::Expired { approved, done: _ } => {
+                if matches!(self.state, CallState::BlockedOnUser { .. }) && approved.is_none() {
+                    self.leads = None;
+                }
                 self.approved = *approved;
                 if let Some(panel) = &mut self.panel {
                     panel.waived = approved.is_some();
@@ -174,13 +182,16 @@ impl Call {
                 (self.approved, self.panel) = (None, None);
                 (self.sent_before, self.tries) = (false, 0);
             }
-            // A call that never runs holds back no other call.
-            CallInput::Refused | CallInput::Output { .. } | CallInput::Synthesised { .. } => {
-                self.profile = ResourceProfile::Keys(Vec::new())
+            // A call that never runs holds back no other call. One that is refused moves no procedure.
+            CallInput::Refused | CallInput::Output { .. } => {
+                self.profile = ResourceProfile::Keys(Vec::new());
+                self.leads = None;
             }
+            CallInput::Synthesised { .. } => self.profile = ResourceProfile::Keys(Vec::new()),
             CallInput::Asked
             | CallInput::Started
             | CallInput::Granted { .. }
+            | CallInput::Leads { .. }
             | CallInput::Rejected { .. }
             | CallInput::Answered { .. }
             | CallInput::Marked

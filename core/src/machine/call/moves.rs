@@ -82,7 +82,9 @@ impl CallState {
                 to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
             }
             (S::BlockedOnUser { .. }, I::Approved { .. } | I::Edited { .. }) => to(S::Queued),
-            (S::BlockedOnUser { .. }, I::Granted { .. }) => to(S::Done),
+            (S::BlockedOnUser { .. }, I::Granted { .. }) | (S::BlockedOnClient { .. }, I::Leads { .. }) => {
+                to(S::Done)
+            }
             (S::BlockedOnUser { .. }, I::Voted { .. } | I::Escalated) => to(self.clone()),
             (S::BlockedOnUser { .. }, I::Rejected { .. }) => to(S::RejectedByUser),
             (

@@ -19,7 +19,13 @@ fn error() -> ErrorInfo {
 
 fn begins(request: TurnRequest) -> Vec<Input> {
     vec![
-        Input::TurnRequested { request, provisions: false, after: MessageSeq(0), asks_in_doubt: false },
+        Input::TurnRequested {
+            request,
+            provisions: false,
+            after: MessageSeq(0),
+            asks_in_doubt: false,
+            procedure: Box::default(),
+        },
         Input::Provisioned,
     ]
 }
@@ -35,6 +41,7 @@ fn answered(calls: usize) -> Input {
         effect: EffectClass::ReadOnly,
         dangerous: false,
         runs_on: RunsOn::Server,
+        leads: None,
     };
     Input::ModelAnswered {
         message: MessageSeq(2),

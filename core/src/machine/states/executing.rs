@@ -6,7 +6,7 @@
 use super::super::call::{Call, CallState};
 use super::super::{
     AgentState, Batch, DoneReason, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
-    custom,
+    custom, procedure,
 };
 use super::{Denial, Lead, end, end_beside, refuse, same, usual, with};
 use crate::store::InterruptKind;
@@ -65,11 +65,11 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
 }
 
 fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInput) -> Lead {
-    let for_more = batch.for_more;
+    let kind = (batch.for_more, batch.for_procedure);
     let Some(call) = batch.call_mut(id) else {
         return Err(Denial(Some(format!("no call {id} in this step"))));
     };
-    if let Some(why) = misplaced(for_more, input) {
+    if let Some(why) = misplaced(kind, input) {
         return Err(Denial(Some(why.to_owned())));
     }
     let tool = call.tool.clone();
@@ -109,6 +109,11 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         CallInput::Answered { usage, .. } => machine.usage.add(*usage),
         CallInput::Granted { steps } => {
             machine.turn.granted = machine.turn.granted.saturating_add(*steps);
+        }
+        CallInput::Leads { to } => {
+            machine.follow(std::slice::from_ref(to));
+            // The model has not seen where the work stands now.
+            machine.turn.answered = false;
         }
         CallInput::HandsOver { to } => {
             machine.turn.handing_over = Some(to.clone());
@@ -182,8 +187,15 @@ fn begun_by(call: &Call, input: &CallInput) -> Vec<Background> {
 }
 
 /// Returns the reason why an input does not fit this kind of call. A request for more steps never runs, and no
-/// other call is granted steps.
-fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
+/// other call is granted steps. The wait of the procedure ends only with a move, and no other call makes one.
+fn misplaced((for_more, for_procedure): (bool, bool), input: &CallInput) -> Option<&'static str> {
+    let leads = matches!(input, CallInput::Leads { .. });
+    let answers = matches!(input, CallInput::Answered { .. } | CallInput::Expired { .. });
+    match for_procedure {
+        true if answers => return Some("the wait of the procedure ends only with one of its inputs"),
+        false if leads => return Some("only the wait of the procedure ends with a move"),
+        true | false => {}
+    }
     let grants = matches!(input, CallInput::Granted { .. });
     let lets_run = matches!(
         input,
@@ -300,6 +312,9 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
             return with(state, effects);
         }
         AgentState::Steering { from: SteeringFrom::Resumed }
+    } else if batch.for_procedure && batch.is_over() {
+        effects.extend(close(machine, batch));
+        AgentState::Steering { from: SteeringFrom::Resumed }
     } else if batch.is_over() {
         let all_say_stop =
             batch.stop_signal && u32::try_from(batch.calls.len()).is_ok_and(|calls| batch.stops >= calls);
@@ -316,8 +331,8 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
     with(state, effects)
 }
 
-/// Closes the step: applies the changes of its calls to the custom state, in call order, and forgets the tasks that
-/// the calls did not give to children.
+/// Closes the step: applies the changes of its calls to the custom state and moves the procedure, in call order, and
+/// forgets the tasks that the calls did not give to children.
 fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
     machine.forget_tasks(&batch);
     let merged = custom::merge(&machine.custom, &batch);
@@ -325,7 +340,10 @@ fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
         machine.custom = merged.state.clone();
     }
     let merged = merged.map(Effect::StateChanged);
-    std::iter::once(Effect::CloseStep(batch)).chain(merged).collect()
+    let moves = procedure::moved_by_calls(machine.procedure.as_ref(), &batch);
+    machine.follow(&moves);
+    let moved = (!moves.is_empty()).then_some(Effect::ProcedureMoved(moves));
+    std::iter::once(Effect::CloseStep(batch)).chain(merged).chain(moved).collect()
 }
 
 /// Handles the death of the previous run for each call: by its effect class, unless the tool is dangerous.

@@ -73,7 +73,9 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
     }
     let lead = match &machine.state {
         AgentState::Idle | AgentState::Done { .. } => resting::on(&mut next, input, facts),
-        AgentState::Provisioning { request } => provisioning::on(&mut next, *request, input, facts),
+        AgentState::Provisioning { request, parked } => {
+            provisioning::on(&mut next, *request, *parked, input, facts)
+        }
         AgentState::Thinking { step, attempt } => thinking::on(&mut next, *step, *attempt, input, facts),
         AgentState::Streaming { step, attempt, .. } => {
             streaming::on(&mut next, *step, *attempt, input, facts)
@@ -190,10 +192,10 @@ fn briefed(machine: &mut Machine, mode: Option<Mode>, prompt: Option<MessageSeq>
 }
 
 /// Begins a turn: returns its first state and the effects, with `Provision` if surroundings must be prepared.
-fn provisioning_or(request: TurnRequest, provisions: bool) -> (AgentState, Vec<Effect>) {
+fn provisioning_or(request: TurnRequest, provisions: bool, parked: bool) -> (AgentState, Vec<Effect>) {
     let mut effects = vec![Effect::AnnounceTurn];
     if provisions {
         effects.push(Effect::Provision);
     }
-    (AgentState::Provisioning { request }, effects)
+    (AgentState::Provisioning { request, parked }, effects)
 }

@@ -3,8 +3,16 @@
 use super::super::{AgentState, Effect, Facts, Input, Machine, SteeringFrom, TurnRequest};
 use super::{Lead, briefed, to, usual, with};
 
-pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, facts: &Facts) -> Lead {
+pub(super) fn on(
+    machine: &mut Machine,
+    request: TurnRequest,
+    parked: bool,
+    input: &Input,
+    facts: &Facts,
+) -> Lead {
     match input {
+        // While the procedure waits, the model is not asked.
+        Input::Provisioned if parked => to(AgentState::Steering { from: SteeringFrom::Resumed }),
         Input::Provisioned => match request {
             TurnRequest::Message => {
                 machine.step = machine.step.next();

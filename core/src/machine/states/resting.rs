@@ -9,7 +9,7 @@ use crate::words::ids::TurnNumber;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
-        Input::TurnRequested { request, provisions, after, asks_in_doubt } => {
+        Input::TurnRequested { request, provisions, after, asks_in_doubt, procedure } => {
             machine.turn.number = machine.turn.number.next();
             machine.turn.open = true;
             machine.turn.used_before = (machine.turn.number > TurnNumber(1)).then_some(machine.usage);
@@ -37,11 +37,12 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.worked_ms = 0;
             machine.turn.spent = Spent::default();
             machine.turn.claimed_at = facts.now;
+            machine.follow(&procedure.moves);
             // A message ends the draft: the session works on the goal.
             if let Some(handoff) = machine.handoff.as_mut().filter(|_| *request == TurnRequest::Message) {
                 handoff.draft = false;
             }
-            let (state, effects) = provisioning_or(*request, *provisions);
+            let (state, effects) = provisioning_or(*request, *provisions, procedure.parked);
             Ok(Some((state, effects)))
         }
         Input::Briefed { mode, prompt, said } => briefed(machine, *mode, *prompt, *said),
@@ -60,7 +61,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.replies.clone_from(replies);
             machine.turn.inherits = !replies.is_empty();
             if *another {
-                (machine.mode, machine.prompt, machine.briefings) = Default::default();
+                (machine.mode, machine.prompt, machine.briefings, machine.procedure) = Default::default();
                 machine.turn.model = 0;
             }
             machine.handoff = Some(Handoff { after: *after, draft: *draft });
@@ -70,13 +71,16 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             let ending = Ending::stopped_by(InterruptKind::Soft, StopCause::HandedOff);
             to(AgentState::Done { ending, usage: machine.usage })
         }
-        Input::Rewound { to: place, at, tokens, state } => {
+        Input::Rewound { to: place, at, tokens, state, procedure } => {
             if let Some(before) = machine.seen_again_at(*place).cloned() {
                 machine.view = before;
             }
             machine.turn.seen_before = None;
             machine.view.rewind(*place, *at, *tokens);
             machine.custom.take_back(state);
+            if let Some(back) = procedure {
+                machine.procedure.clone_from(&back.to);
+            }
             machine.unbrief(*place);
             machine.handoff = machine.handoff.filter(|handoff| handoff.after <= *place);
             if let AgentState::Done { ending, .. } = &mut machine.state {

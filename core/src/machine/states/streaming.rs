@@ -81,6 +81,7 @@ fn queued(new: &NewCall, message: MessageSeq) -> Call {
         tries: 0,
         instead_of: Vec::new(),
         changes: Vec::new(),
+        leads: new.leads.clone(),
         state: CallState::Queued,
     }
 }

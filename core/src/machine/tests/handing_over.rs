@@ -60,6 +60,7 @@ fn the_rest_of_the_step_ends_first_and_then_the_turn_whatever_else_it_says() {
     let agent = crate::words::agent::AgentSpec::new("t");
     let calls = SteeringFrom::Calls { stop_signal: true, all_say_stop: true, output: None };
     let view = View {
+        procedure: None,
         from: calls,
         turn: &machine.turn,
         usage: &machine.usage,
@@ -113,6 +114,7 @@ fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_fr
         provisions: false,
         after: MessageSeq(3),
         asks_in_doubt: false,
+        procedure: Box::default(),
     };
     assert_eq!(fed(&successor, &begins).turn.replies, [reply_to()]);
     let mut later = fed(&successor, &begins);

@@ -17,6 +17,7 @@ fn turn_requested() -> Input {
         provisions: true,
         after: MessageSeq(0),
         asks_in_doubt: false,
+        procedure: Box::default(),
     }
 }
 
@@ -127,7 +128,7 @@ fn a12_each_state_has_its_own_data_and_nothing_that_is_shared() {
     // `attempt` is left out where it is the first; the samples have no other.
     let own: &[(&str, &[&str])] = &[
         ("idle", &[]),
-        ("provisioning", &["request"]),
+        ("provisioning", &["request", "parked"]),
         ("thinking", &["step"]),
         ("streaming", &["step", "entry"]),
         ("executing", &["batch"]),
@@ -175,6 +176,7 @@ fn b08_a_machine_that_is_asked_is_not_changed_and_what_follows_belongs_to_the_ne
                     | Effect::StopCalls(..)
                     | Effect::CloseStep(_)
                     | Effect::StateChanged(_)
+                    | Effect::ProcedureMoved(_)
                     | Effect::AnnounceEnd(_) => continue,
                 };
                 assert_eq!(decided.next.state.kind(), taken_in, "{effect:?} of {input:?}");
@@ -200,6 +202,7 @@ fn b09_a_message_begins_a_turn_without_steering_at_the_first_attempt_and_at_its_
         provisions: false,
         after: MessageSeq(0),
         asks_in_doubt: false,
+        procedure: Box::default(),
     };
     let begun = transition(&machine, &again, &FACTS).unwrap().next;
     let ready = transition(&begun, &Input::Provisioned, &FACTS).unwrap().next;

@@ -52,6 +52,7 @@ fn check(given: Given, expect: Option<DoneReason>) {
     let tokens = TokenUsage { input: given.tokens, ..TokenUsage::default() };
     let usage = Usage { tokens, cost_microusd: given.cost, ..Usage::default() };
     let decided = decide(&View {
+        procedure: None,
         from: given.from,
         turn: &turn,
         usage: &usage,

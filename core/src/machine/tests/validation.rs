@@ -2,13 +2,18 @@
 //!
 //! Requirements: C02, D04, D20, D21.
 
-use super::super::table::{BOUNDS, Bound, NATURES, Nature, ROWS, Row, Table, TableError};
+use super::super::table::{BOUNDS, Bound, NATURES, Nature, ROWS, Row, SESSION, Table, TableError};
 use super::super::{InputKind as I, StateKind as S};
 
-fn check(change: impl Fn(&mut Vec<Row>, &mut Vec<(S, Nature)>, &mut Vec<Bound>)) -> Vec<TableError> {
+type Natures = Vec<(S, Nature<'static>)>;
+
+fn check(change: impl Fn(&mut Vec<Row<'static>>, &mut Natures, &mut Vec<Bound>)) -> Vec<TableError> {
     let (mut rows, mut natures, mut bounds) = (ROWS.to_vec(), NATURES.to_vec(), BOUNDS.to_vec());
     change(&mut rows, &mut natures, &mut bounds);
-    Table { rows: &rows, natures: &natures, bounds: &bounds }.validate().expect_err("a broken table").0
+    Table { rows: &rows, natures: &natures, bounds: &bounds, ..SESSION }
+        .validate()
+        .expect_err("a broken table")
+        .0
 }
 
 /// Requirements: D04.
@@ -114,4 +119,12 @@ fn the_cycle_that_nothing_bounds_is_named_without_what_only_leads_to_it() {
 fn a_pair_that_is_listed_twice_is_found() {
     let broken = check(|rows, _, _| rows.push(rows[0]));
     assert!(broken.contains(&TableError::Twice(S::Idle, I::TurnRequested)), "{broken:?}");
+}
+
+#[test]
+fn a_state_that_nothing_leads_to_is_found() {
+    let broken = check(|rows, _, _| rows.retain(|row| ![S::Streaming, S::Compacting].contains(&row.from)));
+    assert!(broken.contains(&TableError::Unreached(S::BackingOff)), "{broken:?}");
+    let broken = check(|_, natures, _| natures.retain(|(state, _)| *state != S::Idle));
+    assert!(broken.contains(&TableError::NoFirst(S::Idle)), "{broken:?}");
 }

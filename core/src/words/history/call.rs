@@ -10,6 +10,7 @@ use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{MessageSeq, PendingId, ToolName};
 use crate::words::panel::{Panel, Vote};
 use crate::words::payload::{Digest, is_default};
+use crate::words::procedure::ProcedureMove;
 use crate::words::remote::Remote;
 use crate::words::reply::Terms;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
@@ -142,6 +143,11 @@ pub enum CallInput {
     Granted {
         /// The number of additional steps.
         steps: u32,
+    },
+    /// The wait of a parked state of the procedure is over. Used only for such a wait.
+    Leads {
+        /// The move.
+        to: Box<ProcedureMove>,
     },
     /// More people may now decide on the call.
     Escalated,

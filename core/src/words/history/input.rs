@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::asks::{AskedForMore, NewCall};
 use super::call::CallInput;
 use super::withheld;
 use crate::store::{InterruptKind, MessageRange};
@@ -15,8 +16,8 @@ use crate::words::ids::{CallId, MessageSeq, PendingId};
 use crate::words::mode::Mode;
 use crate::words::model::StopReason;
 use crate::words::payload::is_default;
+use crate::words::procedure::{ProcedureBack, ProcedureBegins};
 use crate::words::reply::{Allowance, ReplyTo};
-use crate::words::tool::{EffectClass, RunsOn};
 use crate::words::usage::Usage;
 
 /// An input of a session's machine. Inputs are small, refer to data by position, and are complete: applying
@@ -36,6 +37,9 @@ pub enum Input {
         /// True if calls of the turn that end in doubt can be settled by hand.
         #[serde(default, skip_serializing_if = "is_default")]
         asks_in_doubt: bool,
+        /// The moves of the procedure with which the turn begins.
+        #[serde(default, skip_serializing_if = "is_default")]
+        procedure: Box<ProcedureBegins>,
     },
     /// Everything after a message is taken back while the session rests, including changes to the mode and
     /// the system prompt.
@@ -50,6 +54,9 @@ pub enum Input {
         /// The changes that restore the custom state as of that message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<Undo>,
+        /// The state of the procedure as of that message. `None` if no move of it is taken back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        procedure: Option<Box<ProcedureBack>>,
     },
     /// The mode or the system prompt of the agent changes.
     Briefed {
@@ -141,9 +148,9 @@ pub enum Input {
         #[serde(rename = "does")]
         input: CallInput,
     },
-    /// Steering decided: the next step follows, the turn ends, or a person is asked for more steps.
+    /// Steering decided: the next step follows, the turn ends, a person is asked for more steps, or the procedure waits.
     Steered {
-        /// The ending of the turn. `None` if the next step follows or a person is asked for more steps.
+        /// The ending of the turn. `None` if the next step follows or something is asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Ending>,
         /// True if the turn must return a value and the step gave no valid one.
@@ -158,7 +165,8 @@ pub enum Input {
         /// The newest cleared result. The model sees this result and all earlier ones as cleared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cleared: Option<MessageSeq>,
-        /// The request to a person for more steps, if the turn would otherwise end.
+        /// The request to a person for more steps, if the turn would otherwise end; or that of a parked state of the
+        /// procedure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks: Option<Box<AskedForMore>>,
         /// The usage of summaries of old results.
@@ -301,38 +309,6 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         replies: Vec<ReplyTo>,
     },
-}
-
-/// A request to a person for more steps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskedForMore {
-    /// The id of the call that represents the request.
-    pub call: CallId,
-    /// The id of the pending call. Answers must name it.
-    pub pending: PendingId,
-    /// The instant at which the request expires.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Timestamp>,
-    /// The notice that states the number of additional steps.
-    pub notice: MessageSeq,
-}
-
-/// A call in a model's answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewCall {
-    /// The id of the call.
-    pub id: CallId,
-    /// The name of the tool, as the model wrote it.
-    pub tool: String,
-    /// The effect class of the tool.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub effect: EffectClass,
-    /// True if the tool is dangerous.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dangerous: bool,
-    /// The party that runs the call.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub runs_on: RunsOn,
 }
 
 impl Input {

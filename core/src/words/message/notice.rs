@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::custom::Undo;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::message::SettlementRecord;
+use crate::words::procedure::ProcedureMove;
 
 /// A message of the engine to followers of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +17,7 @@ pub struct Notice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewound: Option<MessageSeq>,
     /// True if the model also sees the notice, because the turn that was taken back had effects, or because the
-    /// notice settles a call.
+    /// notice settles a call or reports moves of the procedure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
     /// The arguments that a hook set in place of the model's, or those of a request for more steps.
@@ -32,6 +33,9 @@ pub struct Notice {
     /// The settlement that the notice reports, if it reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Box<SettlementRecord>>,
+    /// The moves of the procedure that the notice reports, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub procedure: Vec<ProcedureMove>,
 }
 
 impl Notice {
@@ -45,6 +49,7 @@ impl Notice {
             in_short: Vec::new(),
             state: Vec::new(),
             settled: None,
+            procedure: Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use futures::FutureExt;
 use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Parent, ReplyTo};
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::ItemKey;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
@@ -104,7 +105,11 @@ impl Family {
         };
         let labels = agent.labelled(self.labels_of_child());
         let (queue, definition) = (agent.queue().clone(), agent.definition().clone());
-        Ok(self.session(names, queue, definition, labels, vec![item]))
+        let mut new = self.session(names, queue, definition, labels, vec![item]);
+        if agent.spec().procedure.is_some() {
+            new.format = STATE_FORMAT;
+        }
+        Ok(new)
     }
 }
 
