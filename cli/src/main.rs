@@ -12,6 +12,7 @@ mod input;
 mod left_out;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod mentions;
 #[cfg(feature = "serve")]
 mod other_programs;
 mod owed;

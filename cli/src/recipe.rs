@@ -39,6 +39,9 @@ pub(crate) struct Recipe {
     pub(crate) fallback: Vec<FallbackRef>,
     /// The folder that the file tools see.
     pub(crate) root: PathBuf,
+    /// True if the files that messages mention are tracked.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) mentions: bool,
     /// The agent's tools that are programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) commands: Vec<CommandTool>,

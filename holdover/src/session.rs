@@ -49,8 +49,9 @@ pub use holdover_core::image::{
 };
 pub use holdover_core::machine::glance::{CallCounts, Ended, Glance, Interaction, LastSaid, OpenCalls};
 pub use holdover_core::message::{
-    AssistantMessage, AssistantPart, CallRequest, CallSignal, Message, Notice, ResultStatus, Said,
-    SignalBody, ToolResult, UserMessage,
+    AssistantMessage, AssistantPart, CallRequest, CallSignal, InvalidMention, MENTION_PATH_BYTES_MAX,
+    MENTIONS_MAX, Mention, Mentions, Message, NotRead, Notice, ResultStatus, Said, SignalBody, ToolResult,
+    UserMessage,
 };
 pub use holdover_core::store::{
     Checkpoint, DeleteMode, Deletion, InterruptOutcome, Labels, OutcomeKind, Page, PageCursor, PageRequest,

@@ -44,7 +44,8 @@ pub use holdover_runtime_local::ClientTool;
 #[cfg(feature = "tools")]
 pub use holdover_tools::{
     BUILT_IN, CommandCarrier, CommandTool, Exit, FunctionTool, InvalidCommandTool, Job, LocalSandboxes,
-    NoProgram, Ran, Root, RootError, SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider,
-    Sandboxes, SkillCache, SkillCatalog, SkillError, SkillErrorKind, SkillPin, SkillPlace, SkillSource,
-    Skills, ToolSet, Walls, WallsPolicy, built_in, check_declaration, no_parameters,
+    MENTIONED_BYTES_MAX, MENTIONED_FILE_BYTES_MAX, NoProgram, Ran, Root, RootError, SANDBOX_TOOLS, Sandbox,
+    SandboxError, SandboxOptions, SandboxProvider, Sandboxes, SkillCache, SkillCatalog, SkillError,
+    SkillErrorKind, SkillPin, SkillPlace, SkillSource, Skills, ToolSet, Walls, WallsPolicy, built_in,
+    check_declaration, no_parameters,
 };

@@ -15,6 +15,8 @@
 //! | `ask_user` | asks the user who follows the session | read_only, on the client |
 //! | `sleep` | waits durably: nothing runs during the wait | idempotent |
 //!
+//! [`Root::mentions_in`] finds the files that a message mentions, such as `@src/main.rs`, with their digests and sizes.
+//!
 //! [`Skills`] are folders of instructions. The prompt holds their index, and `read_skill` reads them. They come from
 //! folders, archives and git repositories ([`SkillSource`]).
 //!
@@ -43,7 +45,7 @@ mod testing;
 pub use command::{
     CommandCarrier, CommandTool, InvalidCommandTool, NoProgram, check_declaration, no_parameters,
 };
-pub use files::{Root, RootError};
+pub use files::{MENTIONED_BYTES_MAX, MENTIONED_FILE_BYTES_MAX, Root, RootError};
 pub use function::FunctionTool;
 pub use sandbox::{
     Exit, Job, LocalSandboxes, Ran, SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider,

@@ -93,6 +93,7 @@ struct AgentFile {
     durability: Durability,
     early_reads: bool,
     root: Option<Spanned<PathBuf>>,
+    mentions: Option<Spanned<bool>>,
     pass_environment: Vec<String>,
     sandbox: Option<Spanned<SandboxOptions>>,
 }
@@ -182,6 +183,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         }
     }
     let sandbox = tools::sandbox(file.sandbox, &tools, folder).map_err(|(span, why)| at(span, why))?;
+    let mentions = tools::mentions(file.mentions, sandbox.as_ref()).map_err(|(span, why)| at(span, why))?;
     let skills = skills::read(file.skills, file.skill_sources, file.skill_namespaces, folder)
         .map_err(|(span, why)| at(span, why))?;
     let has_tool = |pattern: &str| {
@@ -263,6 +265,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
                 }
                 (None, None) => current_folder()?,
             },
+            mentions,
             commands: declared.commands,
             client_tools: declared.client_tools,
             mcp,

@@ -24,6 +24,7 @@ on_denial = "end_turn"
 stop_when = [{ tool_done = "write_file" }, { text_contains = "DONE" }]
 durability = "sync"
 early_reads = true
+mentions = true
 pass_environment = ["CARGO_HOME"]
 fallback = ["anthropic:spare", { model = "scripted:play.toml", prices = { output_microusd = 2 } }, { provider = "openai", name = "q" }]
 models = { plan = { model = "scripted:plan.toml", prices = { input_microusd = 3 } }, ask = "openai:quick" }

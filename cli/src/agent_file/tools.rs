@@ -28,6 +28,20 @@ pub(super) fn built_in(listed: &[Spanned<String>]) -> Result<Vec<String>, Wrong>
     Ok(tools)
 }
 
+/// Returns true if the files that messages mention are tracked. Refused with a sandbox, because the agent would not see
+/// those files.
+pub(super) fn mentions(
+    asked: Option<Spanned<bool>>,
+    sandbox: Option<&SandboxOptions>,
+) -> Result<bool, Wrong> {
+    match asked {
+        Some(asked) if *asked.get_ref() && sandbox.is_some() => {
+            Err((asked.span(), "mentions: the files of the agent lie in a sandbox, not in root".to_owned()))
+        }
+        asked => Ok(asked.is_some_and(Spanned::into_inner)),
+    }
+}
+
 /// Returns the `[sandbox]` table for an agent with these tools. Relative paths are resolved against the file's folder.
 pub(super) fn sandbox(
     table: Option<Spanned<SandboxOptions>>,

@@ -57,6 +57,9 @@ pub(crate) struct Briefing {
     /// Picture to show to the agent (PNG, JPEG, GIF or WebP, at most 1 MiB); may be repeated
     #[arg(long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
+    /// File that the message mentions, as a path beneath the folder of the agent's file tools; may be repeated
+    #[arg(long = "mention", value_name = "PATH")]
+    pub(crate) mentions: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -69,6 +72,7 @@ Examples:
   holdover run agent.toml --wait=2m \"Tidy up\"     leave it to a worker, and wait at most 2 minutes
   holdover run agent.toml --session notes --key 2024-05-01 \"The daily round\"
   holdover run agent.toml --image plan.png \"What is wrong with this?\"
+  holdover run agent.toml --mention src/main.rs \"Why does this not compile?\"
   holdover run agent.toml --model openai:qwen3 --base-url http://127.0.0.1:8080/v1 \"Hello\"")]
 pub(crate) struct Run {
     /// The agent file (TOML)

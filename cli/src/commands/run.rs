@@ -21,6 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::follow::{Following, Known, follow, report};
 use crate::front::{Front, check_decoded};
 use crate::input::{images_of, message_of};
+use crate::mentions;
 use crate::owed::check_new_name;
 use crate::print::{in_time, instant, json, note};
 use crate::source::Maker;
@@ -35,6 +36,10 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let agent = agent_of(file, instead_of(drive, root.clone())).await?;
     let message = message_of(message.as_deref())?;
     let images = images_of(&briefing.images)?;
+    let mut mentions = mentions::of(agent.definition(), &message, &briefing.mentions).await;
+    if session.is_none() && key.is_none() {
+        mentions = Ok(mentions?);
+    }
     let mut front = Front::open(common, Some(drive), IfMissing::Create).await?;
     let mut request =
         Execute::new(common.tenant.clone(), agent, message).labelled(Labels::from_iter(label.clone()));
@@ -54,6 +59,11 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         None => None,
     };
     found.as_ref().map_or(Ok(()), check_decoded)?;
+    // A session keeps its agent, and so the folder in which its files lie.
+    if let Some(found) = found.as_ref().filter(|found| found.definition != *request.agent.definition()) {
+        mentions = mentions::of(&found.definition, &request.message, &briefing.mentions).await;
+    }
+    request.mentions = mentions?;
     // A session that is found by the key is followed from its beginning.
     let before = found.filter(|_| session.is_some());
     match (&before, &session) {
@@ -109,6 +119,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     front.can_run_with(&args.drive, &session)?;
+    let mentions = mentions::of(&session.definition, &message, &args.briefing.mentions).await?;
     let known = Known::of(&front, session.clone()).await?;
     let mut deliver = match args.instead_of {
         Some(earlier) => Deliver::instead_of(earlier, message),
@@ -118,7 +129,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
             None => Deliver::message(message).under(args.policy),
         },
     };
-    deliver = deliver.briefed(briefing_of(&args.briefing)).showing(images);
+    deliver = deliver.briefed(briefing_of(&args.briefing)).showing(images).mentioning(mentions);
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }

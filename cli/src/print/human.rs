@@ -34,6 +34,9 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
             for image in &user.images {
                 out.line(out.bold(&format!("> [a picture: {image}]")));
             }
+            for mention in &user.mentions {
+                out.line(out.bold(&format!("> [mentions {}]", inline(&mention.to_string()))));
+            }
         }
         Message::Assistant(assistant) => {
             for part in &assistant.parts {
@@ -212,7 +215,13 @@ pub(crate) fn event(event: &Event) -> String {
             let kind = kind.map(|kind| format!(" ({})", kind.as_str())).unwrap_or_default();
             format!("run {run} begins{kind}; the session was {}", phrases::status(*found))
         }
-        Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
+        Event::Message { seq, role, mentions, .. } => {
+            let mentioned: String = mentions
+                .iter()
+                .map(|mention| format!("; mentions {}", inline(&mention.to_string())))
+                .collect();
+            format!("message {seq} by {role}{mentioned}")
+        }
         Event::Call { call, tool, is, parameters, duration_ms } => {
             let with: Vec<String> =
                 parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -20,7 +20,7 @@ use crate::words::event::Event;
 use crate::words::handoff::Goal;
 use crate::words::history::{HistoryRow, Input, StateKind};
 use crate::words::ids::{CallId, MessageSeq, SessionKey};
-use crate::words::message::{Message, ToolResult, UserMessage};
+use crate::words::message::{Mentions, Message, ToolResult, UserMessage};
 use crate::words::parameters::Parameters;
 use crate::words::payload::Payload;
 
@@ -248,7 +248,8 @@ impl Draft {
     fn say(&mut self, message: &Message) -> Result<(), Why> {
         self.seq = self.seq.next();
         self.messages.push(message.to_payload()?);
-        self.tell(&Event::Message { seq: self.seq, role: message.role().to_owned(), stream: None })
+        let (role, mentions) = (message.role().to_owned(), message.mentions().clone());
+        self.tell(&Event::Message { seq: self.seq, role, stream: None, mentions })
     }
 
     /// Reports the changes of the step's calls to the custom state.
@@ -279,7 +280,8 @@ impl Draft {
             }
             self.seq = self.seq.next();
             self.messages.push(payload);
-            self.tell(&Event::Message { seq: self.seq, role: "tool".to_owned(), stream: None })?;
+            let (role, mentions) = ("tool".to_owned(), Mentions::none());
+            self.tell(&Event::Message { seq: self.seq, role, stream: None, mentions })?;
         }
         Ok(())
     }

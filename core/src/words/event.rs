@@ -30,6 +30,7 @@ use crate::words::history::{self, HistoryRow};
 use crate::words::ids::{
     CallId, CheckpointId, Epoch, MessageSeq, PendingId, SessionId, SessionKey, StepNumber, TurnNumber,
 };
+use crate::words::message::Mentions;
 use crate::words::mode::Mode;
 use crate::words::parameters::Parameters;
 use crate::words::payload::is_default;
@@ -110,6 +111,9 @@ pub enum Event {
         /// are now void.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stream: Option<StreamId>,
+        /// The files that the message mentions, as its sender saw them.
+        #[serde(default, skip_serializing_if = "Mentions::is_empty")]
+        mentions: Mentions,
     },
     /// A call started, began to wait, or ended.
     Call {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::store::{ItemKind, StoredItem};
 use crate::words::background::{ChildEnd, is_end_key};
 use crate::words::ids::InboxSeq;
-use crate::words::message::Said;
+use crate::words::message::{Mentions, Said};
 
 /// A change to a queued message, delivered as a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,12 +20,15 @@ pub enum QueueChange {
         /// The inbox number of the message.
         of: InboxSeq,
     },
-    /// Replaces the text of a message. The pictures and the briefing stay.
+    /// Replaces the text of a message, and the files that it mentions. The pictures and the briefing stay.
     Replaced {
         /// The inbox number of the message.
         of: InboxSeq,
         /// The new text.
         text: String,
+        /// The files that the new text mentions.
+        #[serde(default, skip_serializing_if = "Mentions::is_empty")]
+        mentions: Mentions,
     },
 }
 
@@ -84,12 +87,12 @@ pub fn queued(inbox: Vec<StoredItem>) -> Vec<(StoredItem, Said)> {
 /// counts.
 pub(crate) fn said_in(inbox: &[StoredItem], message: &StoredItem) -> Said {
     let replaced = inbox.iter().rev().find_map(|item| match change_of(item) {
-        Some(QueueChange::Replaced { of, text }) if of == message.seq => Some(text),
+        Some(QueueChange::Replaced { of, text, mentions }) if of == message.seq => Some((text, mentions)),
         Some(QueueChange::Replaced { .. } | QueueChange::Withdrawn { .. }) | None => None,
     });
     let said = said(message);
     match replaced {
-        Some(text) => Said { text, ..said },
+        Some((text, mentions)) => Said { text, mentions, ..said },
         None => said,
     }
 }

@@ -16,12 +16,14 @@ use crate::words::payload::{Digest, Payload};
 use crate::words::tool::NotRunTool;
 
 mod answer;
+mod mention;
 mod notice;
 mod policy;
 mod said;
 mod settlement;
 
 pub use answer::ClientAnswer;
+pub use mention::{InvalidMention, MENTION_PATH_BYTES_MAX, MENTIONS_MAX, Mention, Mentions, NotRead};
 pub use notice::{InShort, Notice, Rewriting, Summary};
 pub use policy::{MessagePolicy, WhileAsking};
 pub use said::{CallSignal, Said, SignalBody};
@@ -71,6 +73,17 @@ impl Message {
         }
     }
 
+    /// Returns the files that the message mentions.
+    pub fn mentions(&self) -> &Mentions {
+        static NONE: Mentions = Mentions::none();
+        match self {
+            Self::User(said) => &said.mentions,
+            Self::Assistant(_) | Self::Tool(_) | Self::Decision(_) | Self::Notice(_) | Self::Summary(_) => {
+                &NONE
+            }
+        }
+    }
+
     /// Returns the bytes that are stored.
     pub(crate) fn to_payload(&self) -> Result<Payload, serde_json::Error> {
         Payload::json(self)
@@ -92,6 +105,9 @@ pub struct UserMessage {
     /// The pictures that the model sees with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
+    /// The files that the message mentions, as its sender saw them. The model is told their paths and sizes.
+    #[serde(default, skip_serializing_if = "Mentions::is_empty")]
+    pub mentions: Mentions,
     /// True if the engine wrote the message, or a correction that the user did not say: a correction by a hook or from
     /// outside, a reminder to return a value, or a report of the end of a background child. Not recorded in old
     /// messages.
@@ -107,6 +123,7 @@ impl UserMessage {
             item: None,
             briefing: Briefing::default(),
             images: Images::none(),
+            mentions: Mentions::none(),
             by_engine: false,
         }
     }
@@ -114,6 +131,20 @@ impl UserMessage {
     /// Returns a message that the engine wrote.
     pub fn by_engine(text: impl Into<String>) -> Self {
         Self { by_engine: true, ..Self::new(text) }
+    }
+
+    /// Returns true if the session took this message from a delivery that `again` repeats: `again` says the same and
+    /// mentions the same files, whatever became of the files since. False if neither mentions a file.
+    pub fn is_repeated_by(&self, again: &Said) -> bool {
+        let same_text = match &again.correction_by {
+            // The text of a correction begins with a mark.
+            Some(_) => self.by_engine && self.text.ends_with(&again.text),
+            None => !self.by_engine && self.text == again.text,
+        };
+        let Said { text, briefing, images, mentions, .. } = again;
+        same_text
+            && (&self.briefing, &self.images) == (briefing, images)
+            && said::same_mentions(text, &self.mentions, mentions)
     }
 }
 

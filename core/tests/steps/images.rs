@@ -7,7 +7,7 @@ use std::time::Duration;
 use holdover_core::ids::MessageSeq;
 use holdover_core::image::{IMAGE_BYTES_MAX, IMAGE_TOKENS, Image, Images};
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::{ClientAnswer, Message, MessagePolicy, Said};
+use holdover_core::message::{ClientAnswer, Mentions, Message, MessagePolicy, Said};
 use holdover_core::model::{ModelAnswer, TokenUsage};
 use holdover_core::payload::Payload;
 use holdover_core::tool::{ToolOutput, ToolReturn};
@@ -106,7 +106,11 @@ fn a51_messages_show_their_pictures_whenever_and_however_they_come() {
     run.news();
     // The text of a waiting message can be replaced. Its images stay.
     let waits = bench.queued().pop().unwrap().0;
-    bench.signal(&QueueChange::Replaced { of: waits, text: "or rather at that".into() });
+    bench.signal(&QueueChange::Replaced {
+        of: waits,
+        text: "or rather at that".into(),
+        mentions: Mentions::none(),
+    });
     run.news();
     run.comes_back("c1-0", Ok(ToolOutput::text("noted").into()));
     assert_eq!(shown(&run.model_sees().0), [0, 0, 0, 1], "steered");

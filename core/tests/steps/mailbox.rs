@@ -5,7 +5,7 @@
 use holdover_core::ids::{InboxSeq, KindName};
 use holdover_core::machine::DoneReason;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::{Message, MessagePolicy, ResultStatus, Said, WhileAsking};
+use holdover_core::message::{Mentions, Message, MessagePolicy, ResultStatus, Said, WhileAsking};
 use holdover_core::payload::Payload;
 use holdover_core::store::{InterruptKind, ItemKind, MessageRange, SessionStatus, StateStore, Wake};
 use holdover_core::tool::ToolError;
@@ -297,7 +297,11 @@ fn u08_queued_messages_are_listed_changed_and_withdrawn_before_they_are_taken() 
     }
     run.news();
     let queued = bench.queued();
-    bench.signal(&QueueChange::Replaced { of: queued[0].0, text: "one and a half".into() });
+    bench.signal(&QueueChange::Replaced {
+        of: queued[0].0,
+        text: "one and a half".into(),
+        mentions: Mentions::none(),
+    });
     bench.signal(&QueueChange::Withdrawn { of: queued[1].0 });
     let texts: Vec<String> = bench.queued().into_iter().map(|(_, text)| text).collect();
     assert_eq!(texts, ["one and a half", "three"]);

@@ -41,6 +41,7 @@ mod late_rollbacks;
 mod letters;
 mod looping;
 mod mailbox;
+mod mentions;
 mod messages;
 mod more;
 mod nowhere;

@@ -38,7 +38,7 @@ struct Offered<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block<'a> {
     Text {
-        text: &'a str,
+        text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
@@ -92,8 +92,9 @@ enum CacheControl {
 
 /// Returns the body of the request. Decisions, notices and summaries are left out.
 pub(super) fn to_body(model: &str, request: &ModelRequest) -> Result<String, ModelError> {
-    let system = (!request.system.trim().is_empty())
-        .then(|| [Block::Text { text: &request.system, cache_control: Some(CacheControl::Ephemeral) }]);
+    let system = (!request.system.trim().is_empty()).then(|| {
+        [Block::Text { text: (&*request.system).into(), cache_control: Some(CacheControl::Ephemeral) }]
+    });
     let body = Body {
         model,
         max_tokens: request.max_output_tokens,
@@ -134,8 +135,11 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
             Message::User(said) => {
                 // Models answer a question about a picture best if the question comes after the picture.
                 said.images.iter().for_each(|image| spoken.push(Role::User, picture(image)));
-                let said = if said.text.trim().is_empty() { "[empty message]" } else { &said.text };
-                spoken.push(Role::User, text(said));
+                let words = if said.text.trim().is_empty() { "[empty message]" } else { &said.text };
+                spoken.push(Role::User, text(words));
+                if let Some(told) = said.mentions.told() {
+                    spoken.push(Role::User, Block::Text { text: told.into(), cache_control: None });
+                }
             }
             Message::Assistant(said) if says_something(said) => {
                 let ids = wire_ids(said, &mut calls_before);
@@ -168,7 +172,7 @@ fn picture(image: &Image) -> Block<'_> {
 }
 
 fn text(text: &str) -> Block<'_> {
-    Block::Text { text, cache_control: None }
+    Block::Text { text: text.into(), cache_control: None }
 }
 
 /// Returns the index at which the current turn begins for the service: the last user message that carries no results. A

@@ -1,5 +1,7 @@
 //! Requests in the form of OpenAI's API.
 
+use std::borrow::Cow;
+
 use holdover_core::image::Images;
 use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Message};
 use holdover_core::model::{ModelError, ModelRequest, ModelTool};
@@ -50,7 +52,9 @@ fn messages(model: &str, request: &ModelRequest) -> Result<Vec<Value>, ModelErro
     let mut calls_before = 0;
     for (at, message) in request.messages.iter().enumerate() {
         match &**message {
-            Message::User(said) => messages.push(user(&said.text, &said.images)),
+            Message::User(said) => {
+                messages.push(user(&said.text, said.mentions.told().as_deref(), &said.images))
+            }
             Message::Assistant(said) => {
                 // Servers that show reasoning require it within its turn, but not later.
                 let written_by = (at > last_user).then_some(model);
@@ -67,13 +71,17 @@ fn messages(model: &str, request: &ModelRequest) -> Result<Vec<Value>, ModelErro
     Ok(messages)
 }
 
-fn user(text: &str, images: &Images) -> Value {
+/// Returns a message of the user: a text and, behind it, the line about the mentioned files and the pictures. Without
+/// pictures the content is one text, because not every server takes a list of parts.
+fn user(text: &str, mentioned: Option<&str>, images: &Images) -> Value {
     if images.is_empty() {
-        return json!({ "role": "user", "content": text });
+        let whole = mentioned.map_or_else(|| text.into(), |told| Cow::from(format!("{text}\n\n{told}")));
+        return json!({ "role": "user", "content": whole });
     }
     // Servers refuse an empty part.
     let mut parts =
         Vec::from_iter((!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text })));
+    parts.extend(mentioned.map(|told| json!({ "type": "text", "text": told })));
     parts.extend(images.iter().map(|image| {
         let url = format!("data:{};base64,{}", image.media_type().as_str(), image.base64());
         json!({ "type": "image_url", "image_url": { "url": url } })
@@ -107,7 +115,8 @@ fn push_assistant(
                 calls.push(asked(&id, call, signature.of_call(calls.len())));
                 answers.push(json!({ "role": "tool", "tool_call_id": id, "content": told(result) }));
                 if !result.images.is_empty() {
-                    pictures.push(user(&format!("[what {} showed, call {id}]", call.tool), &result.images));
+                    let says = format!("[what {} showed, call {id}]", call.tool);
+                    pictures.push(user(&says, None, &result.images));
                 }
             }
         }

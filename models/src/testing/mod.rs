@@ -12,9 +12,11 @@ use futures::StreamExt;
 use holdover_core::ids::{CallId, SessionId, SessionKey, TenantId};
 use holdover_core::image::{Image, Images};
 use holdover_core::message::{
-    AssistantMessage, AssistantPart, CallRequest, Message, ResultStatus, ToolResult, UserMessage,
+    AssistantMessage, AssistantPart, CallRequest, Mention, Mentions, Message, NotRead, ResultStatus,
+    ToolResult, UserMessage,
 };
 use holdover_core::model::{Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+use holdover_core::payload::Digest;
 
 use self::server::{Reply, Seen, serve};
 use crate::wire::ServerSettings;
@@ -77,6 +79,21 @@ pub(crate) fn shows(message: Message) -> Message {
         Message::User(said) => Message::User(UserMessage { images, ..said }),
         Message::Tool(result) => Message::Tool(ToolResult { images, ..result }),
         Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => message,
+    }
+}
+
+/// Returns the user's message with a mention of a file and one of a folder. Returns other messages unchanged.
+pub(crate) fn mentions(message: Message) -> Message {
+    let file = Mention::file("src/main.rs", Digest::of(b"fn main() {}"), 12).unwrap();
+    let folder = Mention::not_read("docs", NotRead::Folder).unwrap();
+    let mentions = Mentions::of([file, folder]).unwrap();
+    match message {
+        Message::User(said) => Message::User(UserMessage { mentions, ..said }),
+        Message::Assistant(_)
+        | Message::Tool(_)
+        | Message::Decision(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => message,
     }
 }
 

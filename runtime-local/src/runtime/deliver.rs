@@ -6,7 +6,8 @@ use holdover_core::ids::{CallId, Incarnation, InvalidId, ItemKey, MessageSeq, Pe
 use holdover_core::image::Images;
 use holdover_core::mailbox::QueueChange;
 use holdover_core::message::{
-    CallSignal, ClientAnswer, Decision, MessagePolicy, SETTLEMENT_BYTES_MAX, Said, Settlement, SignalBody,
+    CallSignal, ClientAnswer, Decision, Mentions, MessagePolicy, SETTLEMENT_BYTES_MAX, Said, Settlement,
+    SignalBody,
 };
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::Payload;
@@ -117,6 +118,14 @@ impl Deliver {
         self.saying(|said| said.images = images)
     }
 
+    /// Sets the files that a message mentions, as the sender saw them, and replaces any that were set before. They are
+    /// stored with the message and shown to hooks and in events, and the model is told their paths and sizes. Has no
+    /// effect on other deliveries.
+    #[must_use]
+    pub fn mentioning(self, mentions: Mentions) -> Self {
+        self.saying(|said| said.mentions = mentions)
+    }
+
     /// Creates a command to the engine. A [mode](SignalBody::Mode) does not wake the session: it applies from the
     /// next step on.
     pub fn signal(signal: SignalBody) -> Self {
@@ -221,7 +230,7 @@ impl Runtime {
     /// A message with the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests.
     /// A message that was accepted before under its key is a [`Duplicate`](Delivered::Duplicate), whatever
     /// the session does now. This also holds for a message that replaced an earlier one, although the earlier
-    /// one is no longer shown.
+    /// one is no longer shown, and for a message whose [mentioned](Deliver::mentioning) files have changed since.
     ///
     /// Errors: the session is [busy](RuntimeError::Busy), it kept [changing](RuntimeError::Contended), the
     /// earlier message cannot be [edited](RuntimeError::NotEditable), the key was used before for [something
@@ -230,6 +239,16 @@ impl Runtime {
     /// answers](RuntimeError::AlreadyAnswered), or is [closed](RuntimeError::NotPending). For a correction or a
     /// settlement: the name of its author is [empty](RuntimeError::Id).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
+        let again = deliver.clone();
+        match self.deliver_as_it_is(key, deliver).await {
+            Err(refused @ (RuntimeError::KeyConflict { .. } | RuntimeError::NotFirst { .. })) => {
+                self.repeat_or(refused, key, &again.into_item(key)?).await
+            }
+            delivered => delivered,
+        }
+    }
+
+    async fn deliver_as_it_is(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
         if let What::Message { said: Said { correction_by: Some(by), .. }, .. } = &deliver.what
             && by.trim().is_empty()

@@ -6,7 +6,7 @@ use holdover_core::children::ReplyTo;
 use holdover_core::engine::{STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_LINKED};
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, StateFormat, TenantId};
 use holdover_core::image::Images;
-use holdover_core::message::{MessagePolicy, Said};
+use holdover_core::message::{Mentions, MessagePolicy, Said};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, Wake};
@@ -46,6 +46,8 @@ pub struct Execute {
     pub briefing: Briefing,
     /// The pictures of the message.
     pub images: Images,
+    /// The files that the message mentions, as its sender saw them.
+    pub mentions: Mentions,
     /// True if another program may serve the agent when it is not found here.
     pub served_elsewhere: bool,
     /// The address in another program that gets the outcome of the turn, too.
@@ -66,6 +68,7 @@ impl Execute {
             labels: Labels::default(),
             briefing: Briefing::default(),
             images: Images::none(),
+            mentions: Mentions::none(),
             served_elsewhere: false,
             reply: None,
         }
@@ -117,6 +120,14 @@ impl Execute {
         Self { images, ..self }
     }
 
+    /// Sets the files that the message mentions, as the sender saw them, and replaces any that were set before. They
+    /// are stored with the message and shown to hooks and in events, and the model is told their paths and sizes. A
+    /// message that is sent again under its key is the same message, whatever became of the files.
+    #[must_use]
+    pub fn mentioning(self, mentions: Mentions) -> Self {
+        Self { mentions, ..self }
+    }
+
     /// Sets the mode from this message on.
     #[must_use]
     pub fn in_mode(mut self, mode: Mode) -> Self {
@@ -154,12 +165,12 @@ impl Execute {
             Some(key) => key,
             None => SessionKey::new(self.tenant.clone(), SessionId::new(Uuid::now_v7().to_string())?),
         };
-        let Self { policy, briefing, images, reply, .. } = self;
+        let Self { policy, briefing, images, mentions, reply, .. } = self;
         // A worker of an older format would not send the outcome to the address.
         let linked = if reply.is_some() { STATE_FORMAT_LINKED } else { STATE_FORMAT_ALONE };
         // One of an older format would not follow the procedure.
         let format = if self.agent.spec().procedure.is_some() { STATE_FORMAT } else { linked };
-        let said = Said { policy, briefing, images, reply, ..Said::new(self.message) };
+        let said = Said { policy, briefing, images, mentions, reply, ..Said::new(self.message) };
         let payload = Payload::json(&said);
         let once = match self.idempotency_key {
             _ if self.first => Once::First,

@@ -4,7 +4,7 @@
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::mailbox::{self, QueueChange};
-use holdover_core::message::{Message, MessagePolicy};
+use holdover_core::message::{Mentions, Message, MessagePolicy};
 use holdover_core::payload::Payload;
 use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, SessionStatus};
 use holdover_core::time::Timestamp;
@@ -34,6 +34,9 @@ pub struct QueuedMessage {
     /// The policy for the message while a turn runs or is parked. If none is set, the agent's policy applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
+    /// The files that the message mentions.
+    #[serde(skip_serializing_if = "Mentions::is_empty")]
+    pub mentions: Mentions,
 }
 
 impl Runtime {
@@ -55,6 +58,7 @@ impl Runtime {
             at: item.at,
             text: said.text,
             policy: said.policy,
+            mentions: said.mentions,
         });
         Ok(queued.collect())
     }
@@ -68,15 +72,26 @@ impl Runtime {
         self.change(key, item, QueueChange::Withdrawn { of: item }).await
     }
 
-    /// Replaces the text of a message that no turn has taken yet. A concurrent run wins as for
-    /// [`withdraw`](Self::withdraw), and the errors are the same.
+    /// Replaces the text of a message that no turn has taken yet. The files that the old text mentioned are dropped.
+    /// A concurrent run wins as for [`withdraw`](Self::withdraw), and the errors are the same.
     pub async fn replace(
         &self,
         key: &SessionKey,
         item: InboxSeq,
         text: impl Into<String>,
     ) -> Result<(), RuntimeError> {
-        self.change(key, item, QueueChange::Replaced { of: item, text: text.into() }).await
+        self.replace_mentioning(key, item, text, Mentions::none()).await
+    }
+
+    /// Does the same as [`replace`](Self::replace), with a text that mentions these files.
+    pub async fn replace_mentioning(
+        &self,
+        key: &SessionKey,
+        item: InboxSeq,
+        text: impl Into<String>,
+        mentions: Mentions,
+    ) -> Result<(), RuntimeError> {
+        self.change(key, item, QueueChange::Replaced { of: item, text: text.into(), mentions }).await
     }
 
     async fn change(
@@ -164,9 +179,7 @@ impl Runtime {
     ) -> Result<Delivered, RuntimeError> {
         let (store, key) = (self.host.store(), &session.key);
         let again = InboxItem { incarnation: Some(session.incarnation), ..item.clone() };
-        let kind = ItemKind::Answer { pending: PendingId::new("nobody")?, settles: false };
-        let probe = InboxItem { kind, payload: Payload::new("{}"), ..again.clone() };
-        match self.host.repeated(|| store.deliver(key, probe.clone())).await? {
+        match self.probe_key(session, item).await? {
             Delivery::Duplicate { .. } | Delivery::Conflict { .. } => {}
             Delivery::Accepted { .. }
             | Delivery::AlreadyAnswered
@@ -181,6 +194,19 @@ impl Runtime {
                 Err(refused)
             }
         }
+    }
+
+    /// Delivers an answer to a pending call that does not exist, under the key of `item`. Stores nothing. The outcome is
+    /// `Conflict` if the key is known.
+    pub(super) async fn probe_key(
+        &self,
+        session: &Session,
+        item: &InboxItem,
+    ) -> Result<Delivery, RuntimeError> {
+        let kind = ItemKind::Answer { pending: PendingId::new("nobody")?, settles: false };
+        let (incarnation, payload) = (Some(session.incarnation), Payload::new("{}"));
+        let probe = InboxItem { key: item.key.clone(), kind, incarnation, payload };
+        Ok(self.host.repeated(|| self.host.store().deliver(&session.key, probe.clone())).await?)
     }
 
     /// Refuses to edit anything but a user message that the model is still shown.

@@ -18,6 +18,7 @@ mod history;
 mod keys;
 mod letters;
 mod mailbox;
+mod mentions;
 mod named;
 mod pending;
 mod probe;

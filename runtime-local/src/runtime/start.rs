@@ -53,6 +53,20 @@ impl Runtime {
         if unserved.is_none() {
             self.shared.agents.remember(&prepared.agent);
         }
+        match self.execute_prepared(&prepared, unserved).await {
+            Err(refused @ (RuntimeError::KeyConflict { .. } | RuntimeError::NotFirst { .. })) => {
+                self.repeat_or(refused, &prepared.key, &prepared.item).await?;
+                Ok(RunHandle::of_another(self, prepared.key.clone(), true))
+            }
+            executed => executed,
+        }
+    }
+
+    async fn execute_prepared(
+        &self,
+        prepared: &Prepared,
+        unserved: Option<RuntimeError>,
+    ) -> Result<RunHandle, RuntimeError> {
         for _ in 0..TRIES_MAX {
             match self.host.store().load_session(&prepared.key).await? {
                 None => {
@@ -60,24 +74,24 @@ impl Runtime {
                     if let Some(unserved) = unserved {
                         return Err(unserved);
                     }
-                    if let Some(handle) = self.create_claimed(&prepared).await? {
+                    if let Some(handle) = self.create_claimed(prepared).await? {
                         return Ok(handle);
                     }
                 }
                 Some(session) if prepared.derived => {
-                    check_agent(&prepared, &session)?;
-                    if let Some(handle) = self.join(&prepared).await? {
+                    check_agent(prepared, &session)?;
+                    if let Some(handle) = self.join(prepared).await? {
                         return Ok(handle);
                     }
                 }
                 Some(session) => {
-                    if let Some(handle) = self.take_up(&prepared, session).await? {
+                    if let Some(handle) = self.take_up(prepared, session).await? {
                         return Ok(handle);
                     }
                 }
             }
         }
-        Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
+        Err(RuntimeError::Contended { key: prepared.key.clone(), tries: TRIES_MAX })
     }
 
     /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to an existing one. A
@@ -94,22 +108,31 @@ impl Runtime {
         {
             return Err(unserved);
         }
+        let started = |duplicate: bool| Started { key: prepared.key.clone(), duplicate };
+        match self.start_prepared(&prepared).await {
+            Ok(delivered) => Ok(started(delivered == Delivered::Duplicate)),
+            Err(refused @ (RuntimeError::KeyConflict { .. } | RuntimeError::NotFirst { .. })) => {
+                self.repeat_or(refused, &prepared.key, &prepared.item).await?;
+                Ok(started(true))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn start_prepared(&self, prepared: &Prepared) -> Result<Delivered, RuntimeError> {
+        let key = || prepared.key.clone();
         for _ in 0..TRIES_MAX {
             let new = prepared.new_session(self.program(), Start::WithItems, vec![prepared.item.clone()]);
             match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
-                CreateOutcome::Created { .. } => {
-                    return Ok(Started { key: prepared.key, duplicate: false });
-                }
+                CreateOutcome::Created { .. } => return Ok(Delivered::Accepted),
                 CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => {}
-                CreateOutcome::Deleted => return Err(RuntimeError::NotFound { key: prepared.key }),
+                CreateOutcome::Deleted => return Err(RuntimeError::NotFound { key: key() }),
             }
             if let Some(session) = self.host.store().load_session(&prepared.key).await? {
-                check_agent(&prepared, &session)?;
+                check_agent(prepared, &session)?;
                 if Self::policy_in(&session, prepared.policy) == Some(MessagePolicy::Reject) {
                     let named = prepared.once.named();
-                    let delivered = self.deliver_at_rest(&prepared.key, &prepared.item, named).await?;
-                    let duplicate = delivered == Delivered::Duplicate;
-                    return Ok(Started { key: prepared.key, duplicate });
+                    return self.deliver_at_rest(&prepared.key, &prepared.item, named).await;
                 }
             }
             match self
@@ -117,15 +140,15 @@ impl Runtime {
                 .repeated(|| self.host.store().deliver(&prepared.key, prepared.item.clone()))
                 .await?
             {
-                Delivery::Accepted { .. } => return Ok(Started { key: prepared.key, duplicate: false }),
-                Delivery::Duplicate { .. } => return Ok(Started { key: prepared.key, duplicate: true }),
-                Delivery::Conflict { .. } => return Err(conflict(&prepared)),
-                Delivery::Aborted => return Err(RuntimeError::Aborted { key: prepared.key }),
+                Delivery::Accepted { .. } => return Ok(Delivered::Accepted),
+                Delivery::Duplicate { .. } => return Ok(Delivered::Duplicate),
+                Delivery::Conflict { .. } => return Err(conflict(prepared)),
+                Delivery::Aborted => return Err(RuntimeError::Aborted { key: key() }),
                 // The session has been deleted since.
                 Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::NotFound => {}
             }
         }
-        Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
+        Err(RuntimeError::Contended { key: key(), tries: TRIES_MAX })
     }
 
     /// Refuses an id that no new session may have, unless the session exists.

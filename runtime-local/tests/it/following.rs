@@ -11,7 +11,7 @@ use futures::StreamExt;
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
 use holdover_core::ids::{Epoch, Fence, MessageSeq, OperationId, RunId, SessionKey, TurnNumber, WorkerId};
-use holdover_core::message::Message;
+use holdover_core::message::{Mentions, Message};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     ClaimOne, ClaimOutcome, Commit, CommitOutcome, DeltaBatch, DeltaOutcome, EventCursor, SessionStatus,
@@ -287,7 +287,8 @@ async fn a_message_takes_the_place_of_its_deltas_however_much_comes_after_it() {
     let front = agentless(&store);
     let (fence, key, cursor) = speaking(&store, &front).await;
     let stream = Some(StreamId { run: Epoch(1), number: 1 });
-    let message = Event::Message { seq: MessageSeq(1), role: "assistant".into(), stream };
+    let (role, mentions) = ("assistant".into(), Mentions::none());
+    let message = Event::Message { seq: MessageSeq(1), role, stream, mentions };
     let more = (1..=450).map(|turn| Event::Init { turn: TurnNumber(turn), session: None });
     let events: Vec<Event> = std::iter::once(message).chain(more).collect();
     append(&store, &fence, &events, Some(1)).await;

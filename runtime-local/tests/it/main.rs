@@ -43,6 +43,7 @@ mod letters;
 mod looking;
 mod mailbox;
 mod many;
+mod mentions;
 mod outages;
 mod outputs;
 mod ownership;

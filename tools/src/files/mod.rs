@@ -2,6 +2,7 @@
 
 mod edit;
 mod list;
+mod mention;
 mod path;
 mod read;
 mod root;
@@ -12,6 +13,7 @@ mod write;
 
 pub(crate) use edit::edit_file;
 pub(crate) use list::list_files;
+pub use mention::{MENTIONED_BYTES_MAX, MENTIONED_FILE_BYTES_MAX};
 pub(crate) use path::RelativePath;
 pub(crate) use read::{read_file, read_whole, show_whole};
 pub use root::{Root, RootError};

@@ -137,11 +137,15 @@ pub(crate) fn check_is_file(path: &RelativePath, metadata: &Metadata) -> Result<
     }
 }
 
+/// Returns true if a path was refused because it leads out of the root.
+pub(crate) fn leads_out(error: &io::Error) -> bool {
+    // The handle refuses such a path with an error that does not come from a system call.
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
+
 /// Describes an error of the operating system to the model.
 pub(crate) fn failed(path: &RelativePath, error: &io::Error) -> ToolError {
-    // The handle refuses a path that leads out with an error that does not come from a system call.
-    let leads_out = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
-    let why = if leads_out {
+    let why = if leads_out(error) {
         "leads out of the root folder".to_owned()
     } else if error.kind() == io::ErrorKind::NotFound {
         "does not exist".to_owned()

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::args::{One, Replace, Withdraw};
 use crate::exit::Failure;
 use crate::front::Front;
+use crate::mentions;
 use crate::print::{inline, instant};
 
 /// Lists the queued messages, in the order of their arrival.
@@ -33,8 +34,9 @@ pub(super) async fn withdraw(front: &Front, args: &Withdraw) -> Result<(), Failu
 
 /// Replaces the text of a queued message.
 pub(super) async fn replace(front: &Front, args: &Replace) -> Result<(), Failure> {
-    front.session(&args.session).await?;
-    front.runtime.replace(&front.key(&args.session), args.item, &*args.text).await?;
+    let session = front.session(&args.session).await?;
+    let mentions = mentions::of(&session.definition, &args.text, &[]).await?;
+    front.runtime.replace_mentioning(&session.key, args.item, &*args.text, mentions).await?;
     front.out.line(format!("session {}: message {} is replaced", args.session, args.item));
     front.out.object(&json!({ "session": args.session, "item": args.item, "replaced": true }));
     Ok(())

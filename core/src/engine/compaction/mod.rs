@@ -181,7 +181,10 @@ fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, refused: u32) 
     let mut text = String::new();
     for (_, message) in old {
         let _ = match &**message {
-            Message::User(said) => writeln!(text, "USER: {}\n", worded(&said.text, &said.images)),
+            Message::User(said) => {
+                let told = said.mentions.told().map_or_else(String::new, |told| format!("\n{told}"));
+                writeln!(text, "USER: {}{told}\n", worded(&said.text, &said.images))
+            }
             Message::Summary(summary) => writeln!(text, "SUMMARY OF WHAT CAME BEFORE: {}\n", summary.text),
             Message::Assistant(said) => {
                 let mut wrote = Ok(());

@@ -44,7 +44,8 @@ impl Context {
         self.mind.transcript.last = self.mind.transcript.last.next();
         let seq = self.mind.transcript.last;
         let stream = matches!(message, Message::Assistant(_)).then(|| self.stream_id());
-        self.mind.emit(Event::Message { seq, role: message.role().to_owned(), stream });
+        let (role, mentions) = (message.role().to_owned(), message.mentions().clone());
+        self.mind.emit(Event::Message { seq, role, stream, mentions });
         self.mind.draft.messages.push(stored);
         self.mind.transcript.added.push((seq, Arc::new(message)));
         seq

@@ -208,15 +208,16 @@ impl InboxHandler<'_> {
         self.cx.mind.draft.consumed.extend(gone);
         for item in taken {
             self.take_modes_before(item.seq);
-            let Said { text, briefing, images, reply, correction_by, .. } = mailbox::said_in(&inbox, item);
+            let Said { text, briefing, images, mentions, reply, correction_by, .. } =
+                mailbox::said_in(&inbox, item);
             let ended = mailbox::end_of(item);
             if let Some(reply) = reply {
                 self.cx.feed(Input::Owed { reply: Box::new(reply.taken_at(item.at)) });
             }
             let by_engine = ended.is_some() || correction_by.is_some();
             let text = correction_by.map_or(text.clone(), |by| corrected(&by, &text));
-            let said =
-                UserMessage { text, item: Some(item.seq), briefing: briefing.clone(), images, by_engine };
+            let item = Some(item.seq);
+            let said = UserMessage { text, item, briefing: briefing.clone(), images, mentions, by_engine };
             if let Some(end) = ended {
                 self.cx.children().take_end(end);
             }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::image::Images;
-use crate::words::message::MessagePolicy;
+use crate::words::message::{Mentions, MessagePolicy};
 use crate::words::mode::{Briefing, Mode};
 use crate::words::reply::{ChildEnd, ReplyTo};
 
@@ -26,6 +26,9 @@ pub struct Said {
     /// The pictures that the model sees with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
+    /// The files that the message mentions, as its sender saw them.
+    #[serde(default, skip_serializing_if = "Mentions::is_empty")]
+    pub mentions: Mentions,
     /// The author, if the message is a correction of the agent's course. The model is told that the user did not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correction_by: Option<String>,
@@ -47,11 +50,26 @@ impl Said {
             policy: None,
             edits: None,
             images: Images::none(),
+            mentions: Mentions::none(),
             correction_by: None,
             reply: None,
             ended: None,
         }
     }
+
+    /// Returns true if `again` repeats this message: it says the same and mentions the same files, whatever became of
+    /// the files since. False if neither mentions a file; then a repeat has the same bytes.
+    pub fn is_repeated_by(&self, again: &Self) -> bool {
+        let bare = |said: &Self| Self { mentions: Mentions::none(), ..said.clone() };
+        bare(self) == bare(again) && same_mentions(&self.text, &self.mentions, &again.mentions)
+    }
+}
+
+/// Returns true if there are mentions, and both lists name the same files. A file whose path stands in the text may
+/// be missing in one of them: a sender who looks again may no longer find it.
+pub(super) fn same_mentions(text: &str, one: &Mentions, other: &Mentions) -> bool {
+    let any = !one.is_empty() || !other.is_empty();
+    any && one.named_beside(text) == other.named_beside(text)
 }
 
 /// The content of a delivered signal.

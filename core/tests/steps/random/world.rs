@@ -7,7 +7,7 @@ use holdover_core::engine::{Action, Reply};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::CallId;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::{CallSignal, MessagePolicy, Said, SignalBody};
+use holdover_core::message::{CallSignal, Mentions, MessagePolicy, Said, SignalBody};
 use holdover_core::mode::Briefing;
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
 use holdover_core::payload::Payload;
@@ -191,7 +191,11 @@ impl<'b> World<'b> {
             self.withdrawn.insert(number_of(&text));
             self.bench.signal(&QueueChange::Withdrawn { of });
         } else {
-            self.bench.signal(&QueueChange::Replaced { of, text: format!("{text}, I mean") });
+            self.bench.signal(&QueueChange::Replaced {
+                of,
+                text: format!("{text}, I mean"),
+                mentions: Mentions::none(),
+            });
         }
     }
 

@@ -13,7 +13,7 @@ use super::super::request::to_body;
 use super::{open, whole};
 use crate::testing::server::serve;
 use crate::testing::transcript::{Said, check_name, said, thought, transcript, with_reasoning};
-use crate::testing::{self, ask, assistant, request, result, settings, shows, user};
+use crate::testing::{self, ask, assistant, mentions, request, result, settings, shows, user};
 
 fn ended(status: ResultStatus, said: Message) -> Message {
     let Message::Tool(mut result) = said else { panic!("a result") };
@@ -176,6 +176,16 @@ fn a51_pictures_stand_before_the_words_about_them_and_in_the_results_that_show_t
     let results = &body["messages"][2]["content"];
     assert_eq!(results[0]["content"], json!([{ "type": "text", "text": "a plan" }, image]));
     assert_eq!(results[1]["content"], "nothing");
+}
+
+#[test]
+fn b09_the_model_is_told_of_mentioned_files_behind_the_words_of_the_user() {
+    let asked = request(vec![mentions(user("look at @src/main.rs"))]);
+    let body: Value = serde_json::from_str(&to_body("m", &asked).unwrap()).unwrap();
+    let content = &body["messages"][0]["content"];
+    assert_eq!(content[0]["text"], "look at @src/main.rs");
+    assert_eq!(content[1]["text"], "[mentioned files: src/main.rs (12 bytes); docs (is a folder)]");
+    assert_eq!(content.as_array().unwrap().len(), 2);
 }
 
 proptest! {

@@ -14,7 +14,7 @@ use super::super::request::to_body;
 use super::{delta, finish, model};
 use crate::testing::server::{Reply, serve};
 use crate::testing::transcript::{check_name, said, thought, transcript, with_reasoning};
-use crate::testing::{ask, assistant, request, result, shows, user};
+use crate::testing::{ask, assistant, mentions, request, result, shows, user};
 
 /// Requirements: A35.
 #[tokio::test]
@@ -210,6 +210,20 @@ fn a51_pictures_are_shown_with_the_words_of_a_user_and_those_of_results_behind_a
     assert_eq!(messages[5]["content"], shown);
     let body = to_body("m", &request(vec![shows(user(" "))])).unwrap();
     assert_eq!(body["messages"][1]["content"], json!([image]), "beside a picture nothing need be said");
+}
+
+#[test]
+fn b09_the_model_is_told_of_mentioned_files_behind_the_words_of_the_user() {
+    let told = "[mentioned files: src/main.rs (12 bytes); docs (is a folder)]";
+    let body = to_body("m", &request(vec![mentions(user("look"))])).unwrap();
+    assert_eq!(body["messages"][1]["content"], format!("look\n\n{told}"));
+    let body = to_body("m", &request(vec![shows(mentions(user("look")))])).unwrap();
+    let part = |text: &str| json!({ "type": "text", "text": text });
+    let content = &body["messages"][1]["content"];
+    assert_eq!(
+        (&content[0], &content[1], &content[2]["type"]),
+        (&part("look"), &part(told), &json!("image_url"))
+    );
 }
 
 proptest! {

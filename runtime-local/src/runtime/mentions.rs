@@ -1,0 +1,70 @@
+//! Repeats of messages whose mentioned files have changed since.
+
+use holdover_core::ids::{InboxSeq, MessageSeq, SessionKey};
+use holdover_core::mailbox;
+use holdover_core::message::{Message, Said};
+use holdover_core::store::{Delivery, InboxItem, ItemKind, Session};
+
+use super::{Delivered, Runtime};
+use crate::error::RuntimeError;
+
+/// The number of the newest messages of a session among which a repeated message is searched.
+const SEARCHED_MAX: u64 = 1_024;
+
+/// The number of messages that are read at once.
+const MESSAGES_AT_ONCE: u32 = 128;
+
+impl Runtime {
+    /// Returns `Duplicate` if the message `item`, whose key was used before, repeats the message under that key although
+    /// its bytes differ: its mentioned files have changed since. Otherwise returns the error `refused`. Stores nothing.
+    ///
+    /// The earlier message is searched in the inbox, and then among the newest `SEARCHED_MAX` messages of the
+    /// transcript. Beyond these, `refused` stands.
+    pub(super) async fn repeat_or(
+        &self,
+        refused: RuntimeError,
+        key: &SessionKey,
+        item: &InboxItem,
+    ) -> Result<Delivered, RuntimeError> {
+        let ItemKind::Message { .. } = item.kind else { return Err(refused) };
+        let Ok(again) = item.payload.parse::<Said>() else { return Err(refused) };
+        let session = self.existing(key).await?;
+        let Delivery::Conflict { seq } = self.probe_key(&session, item).await? else { return Err(refused) };
+        let before = InboxSeq(seq.0.saturating_sub(1));
+        let waiting = self.host.store().read_inbox(key, before, 1).await?.items.into_iter().next();
+        let repeats = match waiting.filter(|waiting| waiting.seq == seq) {
+            Some(waiting) => mailbox::said(&waiting).is_repeated_by(&again),
+            None => self.took_a_repeat(&session, seq, &again).await?,
+        };
+        if repeats { Ok(Delivered::Duplicate) } else { Err(refused) }
+    }
+
+    /// Returns true if the session took the item `seq` as a message that `again` repeats.
+    async fn took_a_repeat(
+        &self,
+        session: &Session,
+        seq: InboxSeq,
+        again: &Said,
+    ) -> Result<bool, RuntimeError> {
+        let last = session.last_message.0;
+        let mut end = last;
+        while end > last.saturating_sub(SEARCHED_MAX) {
+            let after = end.saturating_sub(MESSAGES_AT_ONCE.into());
+            let page = self.messages_after(&session.key, MessageSeq(after), MESSAGES_AT_ONCE).await?;
+            let taken = page.iter().find_map(|entry| match &entry.message {
+                Message::User(said) if said.item == Some(seq) => Some(said.is_repeated_by(again)),
+                Message::User(_)
+                | Message::Assistant(_)
+                | Message::Tool(_)
+                | Message::Decision(_)
+                | Message::Notice(_)
+                | Message::Summary(_) => None,
+            });
+            if let Some(repeats) = taken {
+                return Ok(repeats);
+            }
+            end = after;
+        }
+        Ok(false)
+    }
+}
