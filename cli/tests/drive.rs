@@ -90,6 +90,29 @@ fn a_key_starts_one_turn() {
     fixture.run(&["send", &session, "--key", "m", "--detach", "other"]).fails(1, &["used before"]);
 }
 
+#[test]
+fn c06_a_message_has_a_number_by_which_its_turn_is_found() {
+    let fixture = Fixture::new();
+    let turn = |item: &Value| {
+        fixture.run(&["sessions", "turn", "s", &item.to_string(), "--json"]).ends(0).last()["turn"].clone()
+    };
+    let detached = ["run", "agent.toml", "--session", "s", "--detach", "--json", "hello"];
+    let first = fixture.run(&detached).ends(0).last()["item"].clone();
+    assert_eq!(turn(&first), Value::Null, "no turn has it yet");
+    fixture.run(&["sessions", "turn", "s", &first.to_string()]).ends(0).says("no turn has taken message 1");
+    fixture.run(&["work", "--until-idle"]).ends(0);
+    assert_eq!(turn(&first), 1);
+    // What runs here says the turn itself.
+    let ran = fixture.run(&["send", "s", "--json", "hello"]).ends(0).last();
+    assert_eq!((turn(&ran["item"]), &ran["response"]["turn"]), (json!(2), &json!(2)), "{ran}");
+    let left = fixture.run(&["send", "s", "--detach", "--key", "k", "--json", "hello"]).ends(0).last();
+    let again = fixture.run(&["send", "s", "--detach", "--key", "k", "--json", "hello"]).ends(0).last();
+    assert_eq!((&again["item"], &again["delivered"]), (&left["item"], &json!("duplicate")));
+    fixture.run(&["work", "--until-idle"]).ends(0);
+    let shown = fixture.run(&["sessions", "turn", "s", &left["item"].to_string()]).ends(0);
+    shown.says("turn 3 took message 3, as message 5 of the transcript");
+}
+
 /// Requirements: C06.
 #[test]
 fn a_worker_does_what_is_left_to_it() {

@@ -53,7 +53,7 @@ fn b11_a_note_wakes_nobody_and_is_told_with_what_is_said_next() {
     let fixture = Fixture::new();
     fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
     let noted = fixture.run(&["send", "s", "--note", "I ran cargo fmt", "--json"]).ends(0).last();
-    assert_eq!(noted, json!({ "session": "s", "delivered": "accepted" }));
+    assert_eq!(noted, json!({ "session": "s", "delivered": "accepted", "item": 2 }));
     fixture.run(&["work", "--until-idle"]).ends(0);
     assert_eq!(said(&fixture), ["hello"]);
     fixture.run(&["send", "s", "hello again"]).ends(0);

@@ -1,6 +1,6 @@
 //! Tools of the MCP servers that an agent file names.
 //!
-//! Requirement: D22.
+//! Requirements: D22, H14.
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
@@ -9,7 +9,7 @@ mod support;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
-use support::Fixture;
+use support::{Fixture, wait_until};
 
 const SCRIPT: &str = r#"
 [[turns]]
@@ -62,6 +62,45 @@ fn a_call_that_nobody_allowed_waits_and_any_process_goes_on_without_asking_the_s
     fixture.run(&["approve", "s"]).ends(0).says("It answered.");
     let sent = fixture.read("record").lines().filter(|line| line.starts_with("call echo ")).count();
     assert_eq!(sent, 1);
+}
+
+/// Returns the number of processes that a process has started and that live, and of its sockets and pipes.
+fn held_by(process: u32) -> (usize, usize) {
+    let folder = std::path::PathBuf::from(format!("/proc/{process}"));
+    let listed = |name: &str| std::fs::read_dir(folder.join(name)).expect("it lives").filter_map(Result::ok);
+    let children = |task: std::fs::DirEntry| {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        children.split_whitespace().count()
+    };
+    let links = |file: std::fs::DirEntry| {
+        let target = std::fs::read_link(file.path()).unwrap_or_default();
+        target.to_string_lossy().starts_with("socket:") || target.to_string_lossy().starts_with("pipe:")
+    };
+    (listed("task").map(children).sum(), listed("fd").filter_map(|file| links(file).then_some(())).count())
+}
+
+/// A program keeps one connection to a server for as long as it runs. A session that waits adds nothing to it.
+#[test]
+fn h14_sessions_that_wait_hold_no_connection_to_an_mcp_server_beside_that_of_the_worker() {
+    let fixture = fixture("[[approval]]\ntool = 'mcp__test__echo'\naction = 'allow'\n");
+    let then =
+        SCRIPT.replace("say = \"It answered.\"", "calls = [{ tool = \"mcp__test__fail\", arguments = {} }]");
+    fixture.write("script.toml", &then);
+    let worker = fixture.start(&["work"]);
+    let mut held = Vec::new();
+    for session in ["one", "two", "three"] {
+        fixture.run(&["run", "agent.toml", "--session", session, "--detach", "echo"]).ends(0);
+        wait_until("it waits for a person", || {
+            fixture.run(&["sessions", "pending", session]).ends(0).out.contains("mcp__test__fail")
+                && fixture.run(&["sessions", "show", session]).ends(0).out.contains("waiting")
+        });
+        held.push(held_by(worker.id()));
+    }
+    assert_eq!(held[0].0, 1, "the server is a process of the worker");
+    assert_eq!(held, [held[0]; 3]);
+    drop(worker);
+    // Nothing of it was needed: another process goes on.
+    fixture.run(&["approve", "two"]).ends(0).says("It failed.");
 }
 
 #[test]

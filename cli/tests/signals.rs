@@ -43,7 +43,7 @@ fn a_second_ctrl_c_leaves_the_session_where_it_is() {
     running.signal(Signal::INT);
     let ran = running.end().ends(130);
     assert!(ran.err.contains("session s: left where it is; the next run ends the turn"), "{ran:#?}");
-    assert_eq!(ran.last(), json!({ "session": "s", "outcome": Value::Null }));
+    assert_eq!(ran.last(), json!({ "session": "s", "outcome": Value::Null, "item": 1 }));
     fixture.run(&["sessions", "show", "s"]).ends(0).says("running").says("soft is asked for: Ctrl-C");
 }
 
@@ -55,7 +55,7 @@ fn a_run_whose_terminal_is_gone_leaves_the_session_to_others() {
         running.signal(signal);
         let ran =
             running.end().fails(143, &["session s: left where it is; holdover resume takes it up again"]);
-        assert_eq!(ran.last(), json!({ "session": "s", "outcome": Value::Null }), "{signal:?}");
+        assert_eq!(ran.last(), json!({ "session": "s", "outcome": Value::Null, "item": 1 }), "{signal:?}");
         fixture.run(&["resume", "s"]).ends(0).says("It had begun.");
     }
 }

@@ -89,6 +89,11 @@ fn d16_history_says_where_each_move_led_and_what_the_machine_was_after_it() {
     let last = moves.len().to_string();
     assert_eq!(fixture.run(&["sessions", "history", "s", "--after", &last]).ends(0).last(), shown["machine"]);
     fixture.run(&["sessions", "history", "s", "--after", "999"]).fails(1, &["fewer moves than 999"]);
+    // The last move of the turn refers to the checkpoint that holds its machine.
+    let kept = fixture.run(&["sessions", "checkpoints", "s", "--json"]).ends(0).lines();
+    let at = moves.last().unwrap()["checkpoint"].clone();
+    assert_eq!(kept[0]["checkpoint"], at, "{kept:?}");
+    fixture.run(&["sessions", "history", "s"]).ends(0).says(&format!("checkpoint {at}"));
 }
 
 #[test]

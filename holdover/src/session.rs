@@ -61,7 +61,7 @@ pub use holdover_core::store::{
 pub use holdover_core::suspension::{Owed, OwedKind, Suspension};
 pub use holdover_core::usage::Usage;
 pub use holdover_runtime_local::{
-    BeginChild, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding, Deliver, Delivered, EDIT_BYTES_MAX,
-    Execute, Fork, Forked, HandOff, HandedOff, MessageEntry, QueuedMessage, Response, Retention, RunReport,
-    Standing, Started, Tree, TreeEntry, glance_of, machine_of, outcome_of,
+    BeginChild, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding, Deliver, Delivered, DeliveredItem,
+    EDIT_BYTES_MAX, Execute, Fork, Forked, HandOff, HandedOff, MessageEntry, QueuedMessage, Response,
+    Retention, RunReport, Standing, Started, Taken, Tree, TreeEntry, glance_of, machine_of, outcome_of,
 };

@@ -36,11 +36,12 @@ pub use error::{AgentError, RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver, StoreOutage};
 pub use runtime::{
     Answered, Approval, BeginChild, Breaking, Breaks, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding,
-    DeadLetter, DeadLetterPage, Deciders, Deliver, Delivered, DeltaEntry, Denial, EDIT_BYTES_MAX, EventEntry,
-    Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later, MessageEntry, Move,
-    PendingEntry, PendingPage, QueuedMessage, Replay, Response, Retention, RunHandle, RunReport, Runtime,
-    RuntimeOptions, Shown, Snapshot, Standing, Started, Tree, TreeCursor, TreeEntry, TreeMember, TreeShown,
-    UnreadablePending, agent_label, glance_of, is_due, machine_of, only_looks, outcome_of,
+    DeadLetter, DeadLetterPage, Deciders, Deliver, Delivered, DeliveredItem, DeltaEntry, Denial,
+    EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later,
+    MessageEntry, Move, PendingEntry, PendingPage, QueuedMessage, Replay, Response, Retention, RunHandle,
+    RunReport, Runtime, RuntimeOptions, Shown, Snapshot, Standing, Started, Taken, Tree, TreeCursor,
+    TreeEntry, TreeMember, TreeShown, UnreadablePending, agent_label, glance_of, is_due, machine_of,
+    only_looks, outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

@@ -35,7 +35,7 @@ HOLDOVER_KEYS names a file with the keys that encrypt a store's payloads. The fi
 
 A password in a URL is never printed. Printed commands have *** in its place, or no --store at all if HOLDOVER_STORE names the store. On most machines, other users can see command lines: put a password into HOLDOVER_STORE, or for Postgres into PGPASSWORD or ~/.pgpass.
 
-With --json, each line is one object. The last line of a command that runs a session is {\"session\": …, \"outcome\": {\"kind\": …}}. The outcome is null if the session was left where it is. If the turn has ended, the line also has \"response\" {\"stop_reason\", \"reason\", \"text\", \"steps\", \"error\", \"failed_in\"}. If the --key was used before, the line also has \"duplicate\": true. Instants are milliseconds since 1970-01-01T00:00:00Z.
+With --json, each line is one object. The last line of a command that runs a session is {\"session\": …, \"outcome\": {\"kind\": …}}. The outcome is null if the session was left where it is. If the turn has ended, the line also has \"response\" {\"stop_reason\", \"reason\", \"text\", \"steps\", \"error\", \"failed_in\"}. A message that was delivered has its number as \"item\" (holdover sessions turn). If the --key was used before, the line also has \"duplicate\": true. Instants are milliseconds since 1970-01-01T00:00:00Z.
 HOLDOVER_LOG sets what is logged to standard error: error, warn, info, debug, or a tracing filter.
 NO_COLOR turns colours off.";
 

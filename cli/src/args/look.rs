@@ -45,6 +45,8 @@ pub(crate) enum Sessions {
     /// List the queued messages of a session, which no turn has taken yet
     #[command(after_help = help::QUEUE)]
     Queue(One),
+    /// Print the turn that took a message, by the number of the message in the queue
+    Turn(TurnOf),
     /// Take back a queued message that no turn has taken yet
     Withdraw(Withdraw),
     /// Change the text of a queued message that no turn has taken yet
@@ -201,6 +203,19 @@ pub(crate) struct Withdraw {
     /// The session
     pub(crate) session: SessionId,
     /// Number of the message in the queue (holdover sessions queue)
+    #[arg(value_parser = item)]
+    pub(crate) item: InboxSeq,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  holdover send notes \"And the invoices\" --detach --json   # the line has \"item\": 7
+  holdover sessions turn notes 7")]
+pub(crate) struct TurnOf {
+    /// The session
+    pub(crate) session: SessionId,
+    /// Number of the message: "item" in the JSON line of run, send and sessions queue
     #[arg(value_parser = item)]
     pub(crate) item: InboxSeq,
 }

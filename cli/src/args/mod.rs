@@ -24,7 +24,7 @@ pub(crate) use dead::{Dead, ReplayLetters};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
-    Pending, Replace, Sessions, Show, Tree, Withdraw,
+    Pending, Replace, Sessions, Show, Tree, TurnOf, Withdraw,
 };
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;

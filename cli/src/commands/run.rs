@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use holdover_core::ending::Ending;
 use holdover_core::engine::RunOutcome;
-use holdover_core::ids::{SessionId, SessionKey};
+use holdover_core::ids::{InboxSeq, SessionId, SessionKey};
 use holdover_core::machine::StateKind;
 use holdover_core::message::{MessagePolicy, SignalBody};
 use holdover_core::mode::Briefing;
 use holdover_core::store::{Labels, Session, SessionStatus, Wake};
-use holdover_runtime_local::{Agent, Deliver, Delivered, Execute, RunHandle, RuntimeError, agent_label};
+use holdover_runtime_local::{Agent, Deliver, Execute, RunHandle, RuntimeError, agent_label};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -78,7 +78,8 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     if left.is_asked() {
         let started = front.runtime.start(request).await?;
         let word = if started.duplicate { "duplicate" } else { "accepted" };
-        return leave(front, &started.key, word, left.wait).await;
+        let left_as = LeftAs { word, item: Some(started.item) };
+        return leave(front, &started.key, left_as, left.wait).await;
     }
     let handle = front.runtime.execute(request).await?;
     let key = handle.key().clone();
@@ -86,7 +87,8 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     if handle.is_duplicate() {
         front.out.passing("this key was used before: its turn is not started again");
     }
-    let following = Following { key: &key, known: before.as_ref(), duplicate: handle.is_duplicate() };
+    let (duplicate, item) = (handle.is_duplicate(), handle.item());
+    let following = Following { key: &key, known: before.as_ref(), duplicate, item };
     let exit = follow(&mut front, following, handle.outcome()).await;
     front.close().await;
     exit
@@ -133,26 +135,29 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }
-    let word = match front.runtime.deliver(&session.key, deliver).await {
-        Ok(Delivered::Accepted) => "accepted",
-        Ok(Delivered::Duplicate) => "duplicate",
+    let delivered = match front.runtime.deliver_item(&session.key, deliver).await {
+        Ok(delivered) => delivered,
         Err(RuntimeError::KeyConflict { .. }) => {
             return Err(refused(&args.session, "the key was used before for something else"));
         }
         Err(error) => return Err(error.into()),
     };
+    let word = if delivered.is_duplicate() { "duplicate" } else { "accepted" };
     if args.note {
         front.out.line(format!("session {}: noted", args.session));
-        front.out.object(&json!({ "session": args.session, "delivered": word }));
+        let object = json!({ "session": args.session, "delivered": word, "item": delivered.item });
+        front.out.object(&object);
         front.close().await;
         return Ok(Exit::Completed);
     }
     if args.leave.is_asked() {
-        return leave(front, &session.key, word, args.leave.wait).await;
+        let left_as = LeftAs { word, item: Some(delivered.item) };
+        return leave(front, &session.key, left_as, args.leave.wait).await;
     }
     front.can_run(&session, "the message is delivered")?;
     let runtime = front.runtime.clone();
-    let following = Following { duplicate: word == "duplicate", ..Following::since(&known) };
+    let (duplicate, item) = (delivered.is_duplicate(), Some(delivered.item));
+    let following = Following { duplicate, item, ..Following::since(&known) };
     let exit = follow(&mut front, following, runtime.wait(&session.key)).await;
     front.close().await;
     exit
@@ -170,7 +175,7 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
                 "it changed meanwhile, and nothing was done: look at it again (holdover sessions show)",
             ));
         }
-        return leave(front, &key, "accepted", args.leave.wait).await;
+        return leave(front, &key, "accepted".into(), args.leave.wait).await;
     }
     take_up(front, session, signal).await
 }
@@ -217,12 +222,25 @@ pub(crate) fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Ins
     Instead { model: drive.model.clone(), base_url: drive.base_url.clone(), root }
 }
 
+/// What was left to a worker: whether it was accepted now or before, and the number of the message, if it was one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeftAs {
+    word: &'static str,
+    item: Option<InboxSeq>,
+}
+
+impl From<&'static str> for LeftAs {
+    fn from(word: &'static str) -> Self {
+        Self { word, item: None }
+    }
+}
+
 /// Leaves a session to a worker. If `at_most` is given, waits at most that long for the outcome. If the time runs out,
 /// reports that and changes nothing.
 async fn leave(
     front: Front,
     key: &SessionKey,
-    delivered: &str,
+    delivered: LeftAs,
     at_most: Option<Duration>,
 ) -> Result<Exit, Failure> {
     let Some(at_most) = at_most else {
@@ -240,7 +258,7 @@ async fn leave(
 pub(crate) async fn wait_for_worker(
     front: &Front,
     key: &SessionKey,
-    delivered: &str,
+    delivered: impl Into<LeftAs>,
     at_most: Duration,
 ) -> Result<Exit, Failure> {
     let began = Instant::now();
@@ -252,7 +270,8 @@ pub(crate) async fn wait_for_worker(
         waited = front.runtime.wait_at_most(&key, left).await?;
     }
     let key = &key;
-    let following = Following { key, known: None, duplicate: delivered == "duplicate" };
+    let LeftAs { word, item } = delivered.into();
+    let following = Following { key, known: None, duplicate: word == "duplicate", item };
     Ok(match waited {
         Some(outcome) => {
             let answer = front.runtime.response(key).await?.and_then(|response| response.text);
@@ -265,7 +284,7 @@ pub(crate) async fn wait_for_worker(
             let glance = front.runtime.glance(key).await?;
             let at_work = glance.status == SessionStatus::Active;
             if at_work && let Some(why) = takes_no_writes(front).await {
-                front.out.object(&json::last(&key.id, Value::Null, None, following.duplicate));
+                front.out.object(&json::last(&key.id, Value::Null, None, following.request()));
                 return Err(Failure::failed(format!("session {}: still running, and {why}", key.id)));
             }
             let word = if at_work || glance.state == StateKind::Dispatching {
@@ -274,9 +293,9 @@ pub(crate) async fn wait_for_worker(
                 "not taken up yet"
             };
             front.out.line(format!("session {}: {word} ({})", key.id, glance.state.as_str()));
-            front.out.object(&json!({
-                "session": key.id, "outcome": Value::Null, "state": json::glance(&glance),
-            }));
+            let mut object = json::last(&key.id, Value::Null, None, following.request());
+            object["state"] = json::glance(&glance);
+            front.out.object(&object);
             Exit::StillRunning
         }
     })
@@ -294,7 +313,12 @@ async fn takes_no_writes(front: &Front) -> Option<String> {
 }
 
 /// Reports that something was delivered and that a worker must do the rest. Names the program whose worker is needed.
-pub(crate) async fn left_to_workers(front: &Front, key: &SessionKey, delivered: &str) -> Result<(), Failure> {
+pub(crate) async fn left_to_workers(
+    front: &Front,
+    key: &SessionKey,
+    delivered: impl Into<LeftAs>,
+) -> Result<(), Failure> {
+    let LeftAs { word, item } = delivered.into();
     let maker = front.runtime.session(key).await?.as_ref().map_or(Maker::Own, Maker::of);
     let worker = match &maker {
         Maker::Own => "holdover work".to_owned(),
@@ -302,8 +326,12 @@ pub(crate) async fn left_to_workers(front: &Front, key: &SessionKey, delivered: 
         Maker::Other(Some(program)) => format!("of {program}"),
         Maker::Other(None) => "of another program".to_owned(),
     };
-    front.out.line(format!("session {}: {delivered}; left to a worker ({worker})", key.id));
-    front.out.object(&json!({ "session": key.id, "delivered": delivered, "outcome": Value::Null }));
+    front.out.line(format!("session {}: {word}; left to a worker ({worker})", key.id));
+    let mut object = json!({ "session": key.id, "delivered": word, "outcome": Value::Null });
+    if let Some(item) = item {
+        object["item"] = json!(item);
+    }
+    front.out.object(&object);
     Ok(())
 }
 

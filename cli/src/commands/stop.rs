@@ -86,9 +86,13 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
         (_, Some(outcome)) => outcome,
         (_, None) => RunOutcome::Released,
     };
-    let stands =
-        report(&front, Following { key: &session.key, known: None, duplicate: false }, &outcome, None)
-            .await?;
+    let stands = report(
+        &front,
+        Following { key: &session.key, known: None, duplicate: false, item: None },
+        &outcome,
+        None,
+    )
+    .await?;
     front.close().await;
     // If the turn ended before the stop, there is nothing left to stop, and the command succeeds.
     Ok(if stands == Exit::Stopped { stands } else { Exit::Completed })

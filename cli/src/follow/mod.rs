@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt};
 use holdover_core::ending::Ending;
 use holdover_core::engine::RunOutcome;
 use holdover_core::event::Event;
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{InboxSeq, SessionKey};
 use holdover_core::store::{EventCursor, OutcomeKind, Session};
 use holdover_runtime_local::{Follow, RuntimeError, TreeCursor, machine_of};
 use serde_json::{Value, json as object};
@@ -35,12 +35,19 @@ pub(crate) struct Following<'a> {
     pub(crate) known: Option<&'a Known>,
     /// True if the same request was made before, under the same key.
     pub(crate) duplicate: bool,
+    /// The number of the message that was delivered, if one was.
+    pub(crate) item: Option<InboxSeq>,
 }
 
 impl<'a> Following<'a> {
+    /// Returns whether the request was made before, and the message that it delivered.
+    pub(crate) fn request(&self) -> (bool, Option<InboxSeq>) {
+        (self.duplicate, self.item)
+    }
+
     /// Follows all events after `known`.
     pub(crate) fn since(known: &'a Known) -> Self {
-        Self { key: &known.session.key, known: Some(known), duplicate: false }
+        Self { key: &known.session.key, known: Some(known), duplicate: false, item: None }
     }
 }
 
@@ -90,7 +97,8 @@ pub(crate) async fn follow(
         front.out.passing(front.out.dim(&format!("session {}: {} takes over", key.id, to.agent)));
         front.out.object(&object!({ "session": key.id, "takes_over_as": to.agent }));
         let known = Known::as_made(front, front.session(&key.id).await?).await?;
-        let following = Following { duplicate: following.duplicate, ..Following::since(&known) };
+        let Following { duplicate, item, .. } = following;
+        let following = Following { duplicate, item, ..Following::since(&known) };
         ended = read_along(front, &mut live, following, front.runtime.wait(&key)).await;
     }
     front.live = live;
@@ -101,7 +109,7 @@ pub(crate) async fn follow(
         Err(failure) => Err(failure),
     };
     if reported.is_err() {
-        front.out.object(&json::last(&following.key.id, Value::Null, None, following.duplicate));
+        front.out.object(&json::last(&following.key.id, Value::Null, None, following.request()));
     }
     reported
 }
@@ -210,7 +218,7 @@ pub(crate) async fn report(
             | RunOutcome::Lost => None,
         };
         let outcome = json::outcome(outcome, output.as_ref(), &debts);
-        front.out.object(&json::last(&key.id, outcome, response.as_ref(), following.duplicate));
+        front.out.object(&json::last(&key.id, outcome, response.as_ref(), following.request()));
     }
     Ok(exit)
 }

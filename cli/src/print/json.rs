@@ -1,7 +1,7 @@
 //! Output for programs: one JSON object on each line.
 
 use holdover_core::engine::RunOutcome;
-use holdover_core::ids::{MessageSeq, SessionId};
+use holdover_core::ids::{InboxSeq, MessageSeq, SessionId};
 use holdover_core::machine::Glance;
 use holdover_core::message::Message;
 use holdover_core::store::{PendingCall, PendingKind, RunRecord, SessionSummary, StreamId};
@@ -69,14 +69,18 @@ fn place(seq: MessageSeq, at: Timestamp, message: &Message) -> Value {
 }
 
 /// Returns the last line of a command that drives a session: the state of the session, or null if it was left, and the
-/// result of its turn, if the turn has ended. `duplicate` is true if the same request was made before.
+/// result of its turn, if the turn has ended. Names the message that was delivered, and says if the same request was
+/// made before.
 pub(crate) fn last(
     session: &SessionId,
     outcome: Value,
     response: Option<&Response>,
-    duplicate: bool,
+    (duplicate, item): (bool, Option<InboxSeq>),
 ) -> Value {
     let mut object = json!({ "session": session, "outcome": outcome });
+    if let Some(item) = item {
+        object["item"] = json!(item);
+    }
     if let Some(response) = response {
         object["response"] = value(response);
     }

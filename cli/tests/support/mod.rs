@@ -258,9 +258,14 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let id = self.child.as_ref().expect("it runs").id();
-        let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
+        let pid =
+            i32::try_from(self.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
         rustix::process::kill_process(pid, signal).expect("it is there");
+    }
+
+    /// Returns the id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
     }
 
     pub(crate) fn end(mut self) -> Ran {

@@ -165,7 +165,7 @@ fn planned(
         if let Some(step) = machine.state.open_step().filter(|_| moved.next.state.open_step().is_none()) {
             fork.tell(&Event::StepEnded { step }).map_err(fail)?;
         }
-        history.push(HistoryRow { from, input, at: now });
+        history.push(HistoryRow::new(from, input, Some(moved.next.state.kind()), now));
         machine = moved.next;
     }
     let said = handoff.map(|work| Message::User(UserMessage::new(work.goal.as_str())));
@@ -182,12 +182,16 @@ fn planned(
             replies: replies.clone(),
         };
         let moved = transition(&machine, &input, &Facts { now }).map_err(|refused| fail(refused.into()))?;
-        history.push(HistoryRow { from, input, at: now });
+        history.push(HistoryRow::new(from, input, Some(moved.next.state.kind()), now));
         machine = moved.next;
     }
     let goal = said.is_some().then_some(fork.seq.next());
     let forked = Event::Forked { from: source.clone(), at: at.id, goal };
     fork.events.insert(0, Payload::json(&forked).map_err(|error| fail(error.into()))?);
+    // The store keeps the state of the fork as its newest checkpoint.
+    if let Some(last) = history.last_mut() {
+        last.checkpoint = Some(at.id.next());
+    }
     fork.tell(&Event::History { rows: history }).map_err(fail)?;
     if let Some(ending) = ended {
         let (turn, steps, reason) = (machine.turn.number, machine.turn.steps, Some(ending.reason));

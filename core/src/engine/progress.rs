@@ -70,7 +70,7 @@ impl StepIterator {
         }
         match &self.cx.mind.machine.state {
             AgentState::Provisioning { .. } => self.provision(),
-            AgentState::Thinking { .. } => self.commit_first() && self.cx.model().think(),
+            AgentState::Thinking { .. } => self.think(),
             AgentState::Streaming { .. } => self.commit_if_due(),
             AgentState::Executing { .. } => self.execute(),
             AgentState::Confirming { .. } | AgentState::Dispatching { .. } => self.confirm(),
@@ -246,6 +246,15 @@ impl StepIterator {
     }
 
     // States that first wait for earlier decisions to be on their way to the store
+
+    /// Asks the model, once it can be told of every correction that is known to have come.
+    fn think(&mut self) -> bool {
+        if !self.cx.is_up_to_date() {
+            return false;
+        }
+        self.cx.inbox().take_corrections();
+        self.commit_first() && self.cx.model().think()
+    }
 
     fn steer(&mut self, from: SteeringFrom) -> bool {
         if !self.cx.is_up_to_date() || (self.cx.steering().waits_for_hooks(from) && !self.commit_first()) {

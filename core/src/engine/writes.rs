@@ -13,7 +13,7 @@ use crate::store::{
 };
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
-use crate::words::ids::{CallId, InvalidId, OperationId, PendingId, Version};
+use crate::words::ids::{CallId, CheckpointId, InvalidId, OperationId, PendingId, Version};
 use crate::words::payload::Payload;
 
 /// A write that is on its way.
@@ -143,6 +143,12 @@ impl StepIterator {
         let draft = std::mem::take(&mut self.cx.mind.draft);
         let mut events = Vec::with_capacity(draft.events.len() + 1);
         let mut rows = draft.history;
+        let rests = matches!(release, Some(Release::To { .. }));
+        let checkpoint = !nothing_new && (draft.step_closed || rests);
+        if let Some(last) = rows.last_mut().filter(|_| checkpoint) {
+            // The version after this commit, which is also the id of its checkpoint.
+            last.checkpoint = Some(CheckpointId(self.writes.version.next().0));
+        }
         if !(nothing_new && release.is_some()) {
             // The history rows come before the events that end a turn, so that `done` is the last event of the
             // turn.
@@ -166,7 +172,6 @@ impl StepIterator {
         };
         let state =
             NewState { format: self.cx.mind.format(), payload: Payload::json(&self.cx.mind.machine)? };
-        let rests = matches!(release, Some(Release::To { .. }));
         Ok(Commit {
             operation,
             expected_version: Some(self.writes.version),
@@ -174,7 +179,7 @@ impl StepIterator {
             messages: draft.messages,
             stage,
             events,
-            checkpoint: !nothing_new && (draft.step_closed || rests),
+            checkpoint,
             streamed: draft.streamed,
             open: draft.open,
             close: draft.close,

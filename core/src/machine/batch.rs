@@ -8,6 +8,7 @@ use super::Ending;
 use super::call::{Call, CallState};
 use crate::time::Timestamp;
 use crate::words::children::Children;
+use crate::words::ending::CancelReason;
 use crate::words::ids::{CallId, MessageSeq, StepNumber};
 use crate::words::output::OutputCheck;
 use crate::words::payload::is_default;
@@ -46,6 +47,10 @@ pub struct Batch {
     /// wait, and the model does not see it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_procedure: bool,
+    /// True if a person refused a call and ended the step with it. Calls that are out are asked to stop, and the turn
+    /// goes on after them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aborted: bool,
 }
 
 impl Batch {
@@ -71,12 +76,18 @@ impl Batch {
             output: None,
             for_more: false,
             for_procedure: false,
+            aborted: false,
         }
     }
 
     /// Returns true if the calls are those of a step: the model asked for them.
     pub fn is_step(&self) -> bool {
         !self.for_more && !self.for_procedure
+    }
+
+    /// Returns the reason with which a call is cancelled that is stopped while the turn goes on.
+    pub(crate) fn cancels_as(&self) -> CancelReason {
+        if self.aborted { CancelReason::UserRejected } else { CancelReason::UserCancelled }
     }
 
     /// Returns true if every call has ended.

@@ -16,6 +16,16 @@ pub enum Broken {
         /// The state in which the rows before it ended.
         found: StateKind,
     },
+    /// A row did not lead to the state that it names.
+    #[error("history row {row}: it leads to {}, it says {}", found.as_str(), said.as_str())]
+    LedElsewhere {
+        /// The row, from 0.
+        row: usize,
+        /// The state that the row names.
+        said: StateKind,
+        /// The state to which its input leads.
+        found: StateKind,
+    },
     /// A row's input does not belong to its state.
     #[error("history row {row}: {refused}")]
     Refused {
@@ -60,7 +70,12 @@ impl Fold {
         }
         let facts = Facts { now: row.at };
         let moved = transition(&self.machine, &row.input, &facts);
-        self.machine = moved.map_err(|refused| Broken::Refused { row: at, refused })?.next;
+        let next = moved.map_err(|refused| Broken::Refused { row: at, refused })?.next;
+        let found = next.state.kind();
+        if let Some(said) = row.to.filter(|said| *said != found) {
+            return Err(Broken::LedElsewhere { row: at, said, found });
+        }
+        self.machine = next;
         self.rows += 1;
         Ok(())
     }

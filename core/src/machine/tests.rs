@@ -20,6 +20,7 @@ use crate::words::procedure::ProcedureMove;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 mod background;
+mod compacting;
 mod handing_over;
 use background::{awaiting, background, beginning, needs_children, task};
 use handing_over::handed_to;
@@ -157,7 +158,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
             },
         ),
         ("escalated", CallInput::Escalated),
-        ("rejected", CallInput::Rejected { then: OnDenial::GoOn }),
+        ("rejected", CallInput::Rejected { then: OnDenial::GoOn, aborts: false }),
         ("answered", CallInput::Answered { ok: true, usage: Usage::default() }),
         ("expired", CallInput::Expired { done: false, approved: None }),
         (
@@ -213,7 +214,7 @@ fn reply_to() -> ReplyTo {
 }
 
 /// Returns samples of every state: enough for every move of the table.
-fn states() -> Vec<AgentState> {
+pub(super) fn states() -> Vec<AgentState> {
     let step = StepNumber(1);
     let left = |provisioned| AgentState::TearingDown {
         ending: Ending::of(DoneReason::ModelStop),
@@ -307,7 +308,7 @@ fn states() -> Vec<AgentState> {
 }
 
 /// Returns samples of every input.
-fn inputs() -> Vec<Input> {
+pub(super) fn inputs() -> Vec<Input> {
     let new = NewCall {
         id: CallId::new("call-0").unwrap(),
         tool: "t".into(),
@@ -443,7 +444,7 @@ fn inputs() -> Vec<Input> {
     inputs
 }
 
-fn at(state: AgentState) -> Machine {
+pub(super) fn at(state: AgentState) -> Machine {
     let ended = Background { owes: Vec::new(), ..background() };
     let known = if matches!(state, AgentState::Executing { .. }) { vec![ended] } else { Vec::new() };
     let mut machine = Machine { state, step: StepNumber(1), background: known, ..Machine::default() };
@@ -454,7 +455,7 @@ fn at(state: AgentState) -> Machine {
     machine
 }
 
-const FACTS: Facts = Facts { now: Timestamp::from_ms(7) };
+pub(super) const FACTS: Facts = Facts { now: Timestamp::from_ms(7) };
 
 /// Returns the states to which this pair leads, over all samples.
 fn reached(from: StateKind, on: InputKind) -> BTreeSet<StateKind> {

@@ -20,7 +20,8 @@ pub enum CancelReason {
     /// The call is dangerous, and its run died before the call started.
     #[serde(rename = "system:safety")]
     SystemSafety,
-    /// A person refused another call of the step, and the agent's rules cancel the remaining calls.
+    /// A person refused another call of the step, and this call was cancelled with it: by the agent's rules, or because
+    /// the person aborted the step.
     #[serde(rename = "user:rejected")]
     UserRejected,
     /// The call was open in the session from which this session was forked. It stays with that session.

@@ -27,8 +27,10 @@ pub enum Delta {
         /// The name of the tool.
         tool: String,
     },
-    /// A call has been running longer than the interval in which deltas are gathered. The event of the call follows
-    /// with the next commit, unless it is already committed.
+    /// A call has been running longer than the interval in which deltas are gathered, or a read has begun while the model
+    /// is still writing the answer that asks for it. The event of the call follows with the next commit, unless it is
+    /// already committed. A read that began early may be said to run again once the answer is complete. If the answer
+    /// turns out not to ask for it, no event follows.
     CallRunning {
         /// The id of the call.
         call: CallId,

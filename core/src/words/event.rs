@@ -341,3 +341,15 @@ pub enum Event {
         rows: Vec<HistoryRow>,
     },
 }
+
+impl Event {
+    /// Returns the event as watchers are shown it: the rows of a history are
+    /// [redacted](history::HistoryRow::redacted).
+    #[must_use]
+    pub fn redacted(self) -> Self {
+        if let Self::History { rows } = self {
+            return Self::History { rows: rows.into_iter().map(HistoryRow::redacted).collect() };
+        }
+        self
+    }
+}

@@ -15,29 +15,58 @@ pub use kinds::{InputKind, StateKind};
 pub use withheld::Withheld;
 
 use crate::time::Timestamp;
-use crate::words::ids::CallId;
+use crate::words::ids::{CallId, CheckpointId};
 
 /// One transition of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct HistoryRow {
     /// The state before the transition.
     pub from: StateKind,
     /// The input that caused the transition.
     #[serde(rename = "on")]
     pub input: Input,
+    /// The state after the transition. `None` in the last row of a commit of an older version.
+    #[serde(default, rename = "into", skip_serializing_if = "Option::is_none")]
+    pub to: Option<StateKind>,
     /// The instant of the transition.
     pub at: Timestamp,
+    /// The checkpoint that holds the machine as it was after this transition. `None` if the commit of the row kept no
+    /// checkpoint or has later rows, and in rows of older versions. A retention rule may have deleted the checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointId>,
+}
+
+impl HistoryRow {
+    /// Returns the row of a transition without a checkpoint. `to` is the state after it.
+    pub fn new(from: StateKind, input: Input, to: Option<StateKind>, at: Timestamp) -> Self {
+        Self { from, input, to, at, checkpoint: None }
+    }
+}
+
+impl HistoryRow {
+    /// Returns the row as it is shown. The argument patterns of an approval are
+    /// [redacted](crate::gate::ArgumentPatterns::redacted). Such a row must not be used to rebuild a state.
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        if let Input::Call { input: CallInput::Approved { only, .. }, .. } = &mut self.input {
+            *only = std::mem::take(only).redacted();
+        }
+        self
+    }
 }
 
 /// The stored form of the rows of one commit. Each row leaves out fields that are equal to those of the
-/// previous row.
+/// previous row, and the state after it if the next row begins in that state.
 pub(crate) mod compact {
     use std::time::Duration;
 
     use serde::de::Error;
     use serde::{Deserializer, Serializer};
 
-    use super::{CallId, CallInput, Deserialize, HistoryRow, Input, Serialize, StateKind, Timestamp};
+    use super::{
+        CallId, CallInput, CheckpointId, Deserialize, HistoryRow, Input, Serialize, StateKind, Timestamp,
+    };
     use crate::words::payload::is_default;
 
     /// One stored row. In the first version of the format, every row had all its fields: `from`, `on`, `at`.
@@ -53,6 +82,11 @@ pub(crate) mod compact {
         /// The input of the call.
         #[serde(flatten)]
         does: Option<CallInput>,
+        /// The state after the row.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        into: Option<StateKind>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint: Option<CheckpointId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Timestamp>,
         /// The number of milliseconds since the previous row.
@@ -62,8 +96,11 @@ pub(crate) mod compact {
 
     pub(crate) fn serialize<S: Serializer>(rows: &[HistoryRow], serializer: S) -> Result<S::Ok, S::Error> {
         let (mut from, mut call, mut at) = (None, None, None);
-        serializer.collect_seq(rows.iter().map(|row| {
+        serializer.collect_seq(rows.iter().enumerate().map(|(number, row)| {
             let mut stored = Row { from: fresh(&mut from, row.from), ..Row::default() };
+            let next = rows.get(number + 1).map(|next| next.from);
+            stored.into = row.to.filter(|to| next != Some(*to));
+            stored.checkpoint = row.checkpoint;
             if let Input::Call { call: of, input } = &row.input {
                 stored.call = fresh(&mut call, of.clone());
                 stored.does = Some(input.clone());
@@ -94,7 +131,8 @@ pub(crate) mod compact {
         deserializer: D,
     ) -> Result<Vec<HistoryRow>, D::Error> {
         let (mut from, mut call, mut at) = (None, None, None);
-        let rows = Vec::<Row>::deserialize(deserializer)?.into_iter().map(|stored| {
+        let stored = Vec::<Row>::deserialize(deserializer)?.into_iter();
+        let rows = stored.map(|stored| -> Result<HistoryRow, D::Error> {
             from = stored.from.or(from);
             at = stored
                 .at
@@ -109,9 +147,15 @@ pub(crate) mod compact {
             };
             let from = from.ok_or_else(|| D::Error::missing_field("from"))?;
             let at = at.ok_or_else(|| D::Error::missing_field("at"))?;
-            Ok(HistoryRow { from, input, at })
+            Ok(HistoryRow { from, input, to: stored.into, at, checkpoint: stored.checkpoint })
         });
-        rows.collect()
+        let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
+        let mut next = None;
+        for row in rows.iter_mut().rev() {
+            row.to = row.to.or(next);
+            next = Some(row.from);
+        }
+        Ok(rows)
     }
 }
 
@@ -125,22 +169,23 @@ mod tests {
     fn rows() -> Vec<HistoryRow> {
         let call = |id: &str, input| Input::Call { call: CallId::new(id).unwrap(), input };
         let (one, two) = (Timestamp::from_ms(1), Timestamp::from_ms(2));
+        let asked = Input::ModelCalled { entry: MessageSeq(2), withheld: Vec::new() };
+        let row = |from, input, to, at| HistoryRow::new(from, input, Some(to), at);
         vec![
+            row(StateKind::Thinking, asked, StateKind::Executing, one),
+            row(StateKind::Executing, call("c1-0", CallInput::Marked), StateKind::Executing, one),
+            row(StateKind::Executing, call("c1-0", CallInput::Sent), StateKind::Executing, two),
+            row(StateKind::Executing, call("c1-1", CallInput::Marked), StateKind::Executing, two),
+            row(StateKind::Executing, Input::Parked, StateKind::Confirming, two),
             HistoryRow {
-                from: StateKind::Thinking,
-                input: Input::ModelCalled { entry: MessageSeq(2), withheld: Vec::new() },
-                at: one,
+                checkpoint: Some(CheckpointId(9)),
+                ..row(StateKind::Confirming, call("c1-1", CallInput::Sent), StateKind::Executing, one)
             },
-            HistoryRow { from: StateKind::Executing, input: call("c1-0", CallInput::Marked), at: one },
-            HistoryRow { from: StateKind::Executing, input: call("c1-0", CallInput::Sent), at: two },
-            HistoryRow { from: StateKind::Executing, input: call("c1-1", CallInput::Marked), at: two },
-            HistoryRow { from: StateKind::Executing, input: Input::Parked, at: two },
-            HistoryRow { from: StateKind::Confirming, input: call("c1-1", CallInput::Sent), at: one },
         ]
     }
 
     #[test]
-    fn a_row_leaves_out_what_is_as_before() {
+    fn d16_a_row_says_where_it_led_and_leaves_out_what_the_rows_beside_it_say() {
         let text = serde_json::to_string(&Event::History { rows: rows() }).unwrap();
         let expected = concat!(
             r#"{"type":"history","rows":["#,
@@ -149,7 +194,7 @@ mod tests {
             r#"{"is":"sent","ms":1},"#,
             r#"{"call":"c1-1","is":"marked"},"#,
             r#"{"on":{"input":"parked"}},"#,
-            r#"{"from":"confirming","is":"sent","at":1}]}"#,
+            r#"{"from":"confirming","is":"sent","into":"executing","checkpoint":9,"at":1}]}"#,
         );
         assert_eq!(text, expected);
         assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), Event::History { rows: rows() });
@@ -177,6 +222,16 @@ mod tests {
             corrected: false,
         };
         assert_eq!(rows[1].input, goes_on);
+        assert_eq!((rows[0].to, rows[1].to), (Some(StateKind::Steering), None), "the last row does not say");
+    }
+
+    #[test]
+    fn d16_a_row_that_leads_elsewhere_than_the_next_one_begins_says_so() {
+        let mut rows = rows();
+        rows[4].to = Some(StateKind::Steering);
+        let text = serde_json::to_string(&Event::History { rows: rows.clone() }).unwrap();
+        assert!(text.contains(r#"{"on":{"input":"parked"},"into":"steering"}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), Event::History { rows });
     }
 
     #[test]

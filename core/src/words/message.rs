@@ -334,8 +334,8 @@ pub struct Decision {
     /// not match, the approval applies only to this call.
     #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
     pub only: ArgumentPatterns,
-    /// If true, a refusal also ends the batch: the other calls of the step that were not sent are cancelled. Ignored in an
-    /// approval.
+    /// If true, a refusal also ends the batch: the other calls of the step are cancelled. Calls that are out are asked to
+    /// stop first, and have the agent's `stop_grace_ms` to return; children are stopped. Ignored in an approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aborts: bool,
     /// The reason for the decision.

@@ -53,7 +53,8 @@ pub(crate) fn shown_parameters(arguments: &str) -> Parameters {
     Parameters(shown)
 }
 
-fn is_secret(name: &str) -> bool {
+/// Returns true if a value of this name looks like a secret, so it is not shown.
+pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     SECRET.iter().any(|word| name.contains(word))
 }

@@ -55,6 +55,8 @@ fn a_refused_call_never_runs_and_the_model_is_told() {
     let mut run = bench.run();
     run.model(text("a pity"));
     assert_eq!((bench.statuses(), bench.sent("c1-0")), (vec![ResultStatus::RejectedByUser], 0));
+    let told = &bench.results()[0].content;
+    assert!(told.contains("Do not retry without asking."), "{told}");
     check::at_rest(&bench);
 }
 

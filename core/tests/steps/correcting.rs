@@ -2,14 +2,20 @@
 //!
 //! Requirements: B14, B21, B17, B09, B06.
 
+use std::time::Duration;
+
+use holdover_core::agent::{Compaction, Fallback};
+use holdover_core::engine::Reply;
 use holdover_core::hook::HookPoint;
 use holdover_core::machine::{DoneReason, Input};
 use holdover_core::message::{Message, MessagePolicy, Said};
+use holdover_core::mode::{Briefing, Mode};
+use holdover_core::model::{ModelError, ModelErrorKind};
 
 use crate::bench::Bench;
 use crate::check;
 use crate::run::Run;
-use crate::world::{WRONG, calls, text};
+use crate::world::{WRONG, calls, overloaded, text};
 
 fn taught(max_steps: u32) -> Bench {
     Bench::with(|agent| {
@@ -207,5 +213,117 @@ fn b21_a_correction_from_outside_wakes_a_session_at_rest_and_is_counted_with_non
     assert!(matches!(seen.last(), Some(Message::User(said)) if said.text == FROM_OUTSIDE), "{seen:?}");
     run.model(text("done"));
     assert_eq!((bench.dones().len(), said(&bench)), (2, vec!["go".to_owned(), FROM_OUTSIDE.to_owned()]));
+    check::at_rest(&bench);
+}
+
+/// Returns the texts of the user messages that the model sees in the call that is out.
+fn told(run: &Run<'_>) -> Vec<String> {
+    let text = |message| match message {
+        Message::User(said) => Some(said.text),
+        _ => None,
+    };
+    run.model_sees().0.into_iter().filter_map(text).collect()
+}
+
+/// Returns the step and the model of the call that is out.
+fn asked(run: &Run<'_>) -> (u64, u32) {
+    let (_, call) = run.model_sees();
+    (call.step.0, call.model)
+}
+
+#[test]
+fn b14_a_correction_is_told_before_the_model_is_asked_again_after_a_back_off() {
+    for at_work in [false, true] {
+        let bench = Bench::new();
+        bench.say("go");
+        let mut run = bench.run();
+        bench.say("later");
+        // A short wait is slept through; for a long one the run exits, and another run asks the model.
+        let wait = Duration::from_secs(if at_work { 1 } else { 3_600 });
+        run.model_fails(overloaded(Some(wait)));
+        corrects(&bench);
+        let mut run = if at_work {
+            run.news();
+            bench.clock.pass(wait);
+            run.apply(Reply::TimePassed);
+            run
+        } else {
+            assert!(run.is_over());
+            bench.clock.pass(wait);
+            bench.run()
+        };
+        assert_eq!((told(&run), asked(&run)), (vec!["go".to_owned(), FROM_OUTSIDE.to_owned()], (1, 0)));
+        // Messages wait for the next step, as before.
+        run.model(text("done"));
+        assert_eq!((told(&run), asked(&run).0), (said(&bench), 2));
+        run.model(text("done"));
+        assert_eq!(said(&bench), ["go", FROM_OUTSIDE, "later"]);
+        assert_eq!(bench.machine().turn.number.0, 1, "one turn");
+        check::at_rest(&bench);
+    }
+}
+
+#[test]
+fn b14_a_correction_is_told_before_a_fallback_model_is_asked_in_the_same_step() {
+    let bench = Bench::with(|agent| {
+        agent.fallback = vec![Fallback { model: "other".into(), prices: None }];
+    });
+    bench.say("go");
+    let mut run = bench.run();
+    corrects(&bench);
+    // The run heard of the item, but has not read it when the model fails.
+    run.hold("read");
+    run.news();
+    run.model_fails(ModelError::new(ModelErrorKind::Auth, "no"));
+    assert!(!run.is_out("call_model"), "the model waits for what has come");
+    run.let_go("read");
+    assert_eq!((told(&run), asked(&run)), (vec!["go".to_owned(), FROM_OUTSIDE.to_owned()], (1, 1)));
+    // A run that dies now leaves a correction that was told once.
+    bench.crash(run);
+    let mut run = bench.run();
+    assert_eq!((told(&run), asked(&run)), (vec!["go".to_owned(), FROM_OUTSIDE.to_owned()], (1, 1)));
+    run.model(text("done"));
+    assert_eq!(said(&bench), ["go", FROM_OUTSIDE]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b14_a_correction_is_told_before_the_model_is_asked_again_after_a_summary() {
+    let bench = Bench::with(|agent| agent.compaction = Compaction::default().kept_turns(1));
+    bench.say("go");
+    let mut run = bench.run();
+    for step in 1..=2 {
+        run.model(calls(&[&format!("look:{{\"try\":{step}}}")]));
+        run.returns(&format!("c{step}-0"), &"x".repeat(400));
+    }
+    run.model_fails(ModelError::new(ModelErrorKind::ContextLimit, "too long"));
+    assert!(run.is_out("summarise"), "{:?}", run.out);
+    corrects(&bench);
+    run.news();
+    run.summarise("all of it").unwrap();
+    assert_eq!((told(&run).pop(), asked(&run).0), (Some(FROM_OUTSIDE.to_owned()), 3));
+    run.model(text("done"));
+    assert_eq!(said(&bench), ["go", FROM_OUTSIDE]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn b14_a_correction_with_a_mode_waits_for_steering_and_a_mode_that_waits_does_not_hold_a_correction_back() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model_fails(overloaded(Some(Duration::from_secs(3_600))));
+    bench.set_mode(Mode::Plan);
+    corrects(&bench);
+    let correction_by = Some("a monitor".to_owned());
+    let briefing = Briefing { mode: Some(Mode::Ask), system_prompt: None };
+    bench.say_as(Said { correction_by, briefing, ..Said::new("and answer") });
+    bench.clock.pass(Duration::from_secs(3_600));
+    let mut run = bench.run();
+    assert_eq!((told(&run).pop(), run.model_sees().1.mode), (Some(FROM_OUTSIDE.to_owned()), Mode::Agent));
+    run.model(text("done"));
+    assert_eq!(run.model_sees().1.mode, Mode::Ask);
+    assert!(told(&run).pop().unwrap().ends_with("not said by the user] and answer"));
+    run.model(text("done"));
     check::at_rest(&bench);
 }

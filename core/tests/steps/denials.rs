@@ -3,12 +3,16 @@
 //! Requirements: A56, B29, C23, C25, C30, C32, C35, H10, U06.
 
 use holdover_core::agent::OnDenial;
+use holdover_core::ending::CancelReason;
+use holdover_core::engine::Action;
 use holdover_core::gate::{DENIAL_SCHEMA, DenialRecord, DeniedBy};
 use holdover_core::ids::ToolName;
 use holdover_core::message::{Message, ResultStatus, ToolResult};
+use holdover_core::tool::ToolError;
 
 use crate::bench::Bench;
 use crate::check;
+use crate::run::Run;
 use crate::world::{calls, text};
 
 /// Returns the only result in the transcript.
@@ -147,6 +151,7 @@ fn h10_a_tool_that_a_client_runs_is_denied_where_the_policy_wants_approval_first
     check::at_rest(&bench);
 }
 
+/// Requirements: A57.
 #[test]
 fn c25_an_abort_ends_the_batch_with_its_text_whatever_the_agent_does_at_a_denial() {
     for (on_denial, feedback, told, asked_again) in [
@@ -175,6 +180,86 @@ fn c25_an_abort_ends_the_batch_with_its_text_whatever_the_agent_does_at_a_denial
         assert_eq!(bench.statuses(), [Done, RejectedByUser, Cancelled], "{on_denial:?}");
         assert_eq!(bench.results()[1].content, told);
         assert!(bench.pending().is_empty());
+        check::at_rest(&bench);
+    }
+}
+
+/// Refuses the call and ends its step with it.
+fn abort(bench: &Bench) {
+    bench.decide(&bench.asked(), |decision| {
+        (decision.approve, decision.aborts) = (false, true);
+    });
+}
+
+/// Returns the calls that were asked to stop, and the reason.
+fn asked_to_stop(run: &Run<'_>) -> Vec<(String, CancelReason)> {
+    let asked = run.out.iter().filter_map(|action| match action {
+        Action::StopCalls { calls, reason, .. } => Some(calls.iter().map(|id| (id.to_string(), *reason))),
+        _ => None,
+    });
+    asked.flatten().collect()
+}
+
+#[test]
+fn c25_an_abort_stops_the_calls_of_the_batch_that_are_out_and_the_turn_goes_on() {
+    use ResultStatus::{Cancelled, Done, InDoubt, RejectedByUser};
+    let bench = Bench::new();
+    bench.say("do all");
+    let mut run = bench.run();
+    run.model(calls(&["edit", "note", "put", "pay", "bill"]));
+    assert_eq!(run.calls_out(), ["c1-1", "c1-2", "c1-3"], "the bill waits for the payment");
+    abort(&bench);
+    run.news();
+    let reason = CancelReason::UserRejected;
+    let expected = ["c1-1", "c1-2", "c1-3"].map(|call| (call.to_owned(), reason));
+    assert_eq!(asked_to_stop(&run), expected);
+    assert!(!run.is_out("call_model"), "each call says itself what became of it");
+    // One had not begun, one returns in time, and of one nobody knows.
+    run.comes_back("c1-1", Err(ToolError::NotRun("stopped in time".into())));
+    run.returns("c1-2", "put");
+    run.comes_back("c1-3", Err(ToolError::Lost("it was on its way".into())));
+    assert!(run.is_out("call_model"), "the turn goes on");
+    run.model(text("a pity"));
+    assert_eq!(bench.statuses(), [RejectedByUser, Cancelled, Done, InDoubt, Cancelled]);
+    assert_eq!(bench.sent("c1-4"), 0);
+    for cancelled in [1, 4] {
+        let told = &bench.results()[cancelled].content;
+        assert!(told.starts_with("cancelled (user:rejected): the user refused another call"), "{told}");
+    }
+    check::at_rest(&bench);
+}
+
+#[test]
+fn c25_a_run_that_dies_after_an_abort_sends_no_call_of_the_batch_again() {
+    let bench = Bench::new();
+    bench.say("do all");
+    let mut run = bench.run();
+    run.model(calls(&["edit", "note", "put"]));
+    abort(&bench);
+    run.news();
+    assert_eq!(asked_to_stop(&run).len(), 2);
+    bench.crash(run);
+    let mut run = bench.run();
+    run.model(text("a pity"));
+    use ResultStatus::{InDoubt, RejectedByUser};
+    assert_eq!(bench.statuses(), [RejectedByUser, InDoubt, InDoubt]);
+    assert_eq!((bench.sent("c1-1"), bench.sent("c1-2")), (1, 1));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn c25_a_plain_refusal_lets_the_calls_that_are_out_go_on() {
+    for on_denial in [OnDenial::GoOn, OnDenial::CancelRest] {
+        let bench = Bench::with(|agent| agent.on_denial = on_denial);
+        bench.say("do all");
+        let mut run = bench.run();
+        run.model(calls(&["edit", "note"]));
+        bench.deny(&bench.asked());
+        run.news();
+        assert_eq!(asked_to_stop(&run), []);
+        run.returns("c1-1", "noted");
+        run.model(text("a pity"));
+        assert_eq!(bench.statuses(), [ResultStatus::RejectedByUser, ResultStatus::Done]);
         check::at_rest(&bench);
     }
 }

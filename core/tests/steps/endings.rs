@@ -29,6 +29,28 @@ fn the_model_says_all_it_wanted() {
     check::at_rest(&bench);
 }
 
+#[test]
+fn b17_a_stop_for_tools_runs_them_and_the_model_is_asked_again() {
+    let said = [vec![AnswerPart::Text("I note it.".into())], calls(&["note"]).parts].concat();
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(answer(said.clone(), StopReason::ToolUse));
+    assert_eq!((run.calls_out(), bench.dones()), (vec!["c1-0".to_owned()], vec![]));
+    run.returns("c1-0", "noted");
+    run.model(text("done"));
+    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
+    assert_eq!(bench.roles(), ["user", "assistant", "tool", "assistant"]);
+    check::at_rest(&bench);
+    // The same calls of an answer that was refused do not run.
+    let refused = Bench::new();
+    refused.say("go");
+    let mut run = refused.run();
+    run.model(answer(said, StopReason::Refusal));
+    assert!(run.is_over() && refused.sends.borrow().is_empty());
+    assert_eq!(refused.dones(), [DoneReason::Error]);
+}
+
 /// Requirements: A17, C38, C42.
 #[test]
 fn a_limit_of_n_steps_means_n_model_calls_and_the_tools_of_the_last_run() {

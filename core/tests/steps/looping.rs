@@ -60,14 +60,17 @@ fn a26_one_that_pages_through_results_is_not() {
 
 #[test]
 fn a31_zero_turns_it_off() {
-    let bench = Bench::with(|agent| agent.loops.stop_at = 0);
-    bench.say("look");
-    let mut run = bench.run();
-    for step in 1..=12 {
-        look(&mut run, step, "{}");
+    // Also beside a threshold that is not 0.
+    for warn_at in [0, 3] {
+        let bench = Bench::with(|agent| agent.loops = LoopDetection::default().stop_at(0).warn_at(warn_at));
+        bench.say("look");
+        let mut run = bench.run();
+        for step in 1..=12 {
+            look(&mut run, step, "{}");
+        }
+        run.model(text("nothing there"));
+        assert_eq!(bench.dones(), [DoneReason::ModelStop], "{warn_at}");
     }
-    run.model(text("nothing there"));
-    assert_eq!(bench.dones(), [DoneReason::ModelStop]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use holdover::store::MemoryStore;
 
-use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check, check_late};
+use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, LATE, check, check_late};
 
 #[test]
 fn a_step_in_memory() {
@@ -15,5 +15,5 @@ fn a_step_in_memory() {
 #[test]
 fn u01_a_late_step_in_memory_costs_what_an_early_one_does() {
     let open = async || (Arc::new(MemoryStore::new()) as _, async || Counts::new());
-    check_late(open, &[ALLOCATIONS, ALLOCATED]);
+    check_late(open, LATE, &[ALLOCATIONS, ALLOCATED]);
 }

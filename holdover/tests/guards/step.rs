@@ -26,7 +26,9 @@ const FEW: u64 = 10;
 const STEPS: u64 = 50;
 
 /// The number of steps before those that count as late.
-const LATE: u64 = 1_200;
+pub(crate) const LATE: u64 = 1_200;
+/// The same for servers, whose steps take longer.
+pub(crate) const LATE_ON_SERVERS: u64 = 400;
 
 /// The highest cost of a late step, as a multiple of the cost of an early one.
 const LATE_MAX: f64 = 1.1;
@@ -58,14 +60,15 @@ pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
     }
 }
 
-/// Asserts that these costs of a step late in a session are at most `LATE_MAX` times those early in one, with an
-/// allowance for renewals.
+/// Asserts that these costs of a step late in a session, after `before` steps, are at most `LATE_MAX` times those early
+/// in one, with an allowance for renewals.
 #[track_caller]
 pub(crate) fn check_late<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFn() -> (Arc<dyn StateStore>, Look),
+    before: u64,
     names: &[&'static str],
 ) {
-    let ((early, _), (late, took)) = (cost(&open, FEW), cost(&open, LATE));
+    let ((early, _), (late, took)) = (cost(&open, FEW), cost(&open, before));
     let renewals = (took.as_secs() / RENEWS.as_secs()) as f64 / STEPS as f64;
     for name in names {
         let most = early[name] * (LATE_MAX + renewals);

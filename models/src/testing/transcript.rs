@@ -1,6 +1,8 @@
 //! Random transcripts with unusual model output.
 
-use holdover_core::message::{AssistantMessage, AssistantPart, Message, Notice};
+use holdover_core::ids::CallId;
+use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Message, Notice};
+use holdover_core::model::{AnswerPart, ModelAnswer};
 use proptest::prelude::*;
 
 use super::{assistant, result, user};
@@ -34,6 +36,21 @@ pub(crate) fn with_reasoning(mut parts: Vec<AssistantPart>, said: Message) -> Me
 
 pub(crate) fn thought(text: &str, signature: Option<&str>) -> AssistantPart {
     AssistantPart::Reasoning { text: text.to_owned(), signature: signature.map(str::to_owned) }
+}
+
+/// Returns an answer as a message of the transcript. Its calls get the ids `c1`, `c2` and so on.
+pub(crate) fn as_message(answer: &ModelAnswer) -> Message {
+    let mut calls = 0;
+    let parts = answer.parts.iter().cloned().map(|part| match part {
+        AnswerPart::Text(text) => AssistantPart::Text { text },
+        AnswerPart::Reasoning { text, signature } => AssistantPart::Reasoning { text, signature },
+        AnswerPart::Call { tool, arguments } => {
+            calls += 1;
+            let id = CallId::new(format!("c{calls}")).unwrap();
+            AssistantPart::Call(CallRequest { id, tool, arguments })
+        }
+    });
+    Message::Assistant(AssistantMessage::new(parts.collect()))
 }
 
 /// One random entry of a transcript: a message of the user, a message of the assistant, or a notice. The assistant's

@@ -1,13 +1,22 @@
 //! The parts of an answer that have arrived while a model call runs. If the answer is never completed, they are
-//! kept and counted.
+//! kept and counted. Also, the calls that began meanwhile, which are shown among the deltas of the answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use holdover_core::delta::Delta;
 use holdover_core::model::{ModelError, ModelEvent, PartialUse, TokenUsage};
+use tokio::sync::Notify;
 
 /// The parts of an answer that have arrived.
 #[derive(Clone, Default)]
-pub(super) struct Came(Arc<Mutex<Inner>>);
+pub(super) struct Came(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    inner: Mutex<Inner>,
+    /// Notified when a call has begun.
+    begins: Notify,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -26,6 +35,8 @@ struct Inner {
     /// both.
     wrote: usize,
     written: usize,
+    /// The calls that began while the answer comes, and are not shown yet.
+    begins: Vec<Delta>,
 }
 
 impl Inner {
@@ -42,7 +53,8 @@ fn add(bytes: &mut usize, text: &str) {
 impl Came {
     /// Creates an empty record. `keeps` says whether the text is kept when the call is stopped.
     pub(super) fn new(keeps: bool) -> Self {
-        Self(Arc::new(Mutex::new(Inner { said: keeps.then(String::new), ..Inner::default() })))
+        let inner = Mutex::new(Inner { said: keeps.then(String::new), ..Inner::default() });
+        Self(Arc::new(Shared { inner, begins: Notify::new() }))
     }
 
     /// Notes that the model is asked.
@@ -74,6 +86,23 @@ impl Came {
         });
     }
 
+    /// Has the start of a call shown among the deltas of the answer, if the answer is still coming.
+    pub(super) fn show(&self, begun: Delta) {
+        self.with(|came| came.begins.push(begun));
+        self.0.begins.notify_one();
+    }
+
+    /// Waits until calls have begun, and returns them. The future may be dropped and created again.
+    pub(super) async fn begins(&self) -> Vec<Delta> {
+        loop {
+            let begun = self.with(|came| std::mem::take(&mut came.begins));
+            if !begun.is_empty() {
+                return begun;
+            }
+            self.0.begins.notified().await;
+        }
+    }
+
     /// Returns the error, with the usage of the call if an answer had begun.
     pub(super) fn broke_off(&self, error: ModelError) -> ModelError {
         let used = self.with(|came| came.begun.then(|| came.used()));
@@ -87,6 +116,6 @@ impl Came {
     }
 
     fn with<T>(&self, does: impl FnOnce(&mut Inner) -> T) -> T {
-        does(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        does(&mut self.0.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use holdover_core::delta::Delta;
 use holdover_core::engine::CallOut;
 use holdover_core::ids::CallId;
 use holdover_core::time::Timestamp;
@@ -154,7 +155,15 @@ impl Driver {
         if let Ok(sending) = self.sending(&call, &line) {
             tracing::debug!(run = %self.fence, call = %call.id, tool = %call.tool, "begins before the answer is whole");
             let put_away = self.early.are_put_away();
+            self.show_early(&call);
             self.early.begin(call, line, sending.timed_after(put_away));
+        }
+    }
+
+    /// Shows the start of an early call among the deltas of the answer that asks for it.
+    fn show_early(&self, call: &CallOut) {
+        if let Some(model) = &self.model {
+            model.came.show(Delta::CallRunning { call: call.id.clone(), tool: call.tool.clone() });
         }
     }
 

@@ -239,6 +239,10 @@ async fn read(
         let event = tokio::select! {
             biased;
             event = next => event,
+            begun = teller.came.begins() => {
+                begun.into_iter().for_each(|begun| teller.deltas.push(begun));
+                continue;
+            }
             () = teller.deltas.write() => continue,
         };
         let event = match event {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{SessionKey, Version};
+use holdover_core::ids::{InboxSeq, SessionKey, Version};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     Claim, ClaimOne, ClaimOutcome, Commit, CommitOutcome, Delivery, InboxItem, OutcomeKind, Release, RunEnd,
@@ -44,8 +44,8 @@ pub(crate) enum Try {
     Ours(Box<Claimed>),
     /// The session changed since it was read, or the claim's lease ended before its answer came.
     Changed,
-    /// The item was accepted before.
-    Duplicate,
+    /// The item was accepted before, with this number.
+    Duplicate(InboxSeq),
 }
 
 impl Host {
@@ -79,7 +79,7 @@ impl Host {
             }
             ClaimOutcome::VersionConflict { .. } | ClaimOutcome::LeaseEnded => Ok(Try::Changed),
             ClaimOutcome::ItemRefused { index, refusal } => match refusal {
-                Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Try::Duplicate),
+                Delivery::Accepted { seq } | Delivery::Duplicate { seq } => Ok(Try::Duplicate(seq)),
                 Delivery::Conflict { .. } => {
                     let item = one.items.get(index).map(|item| item.key.clone());
                     let item = item.unwrap_or_else(draw_id);

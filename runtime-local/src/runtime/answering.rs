@@ -96,7 +96,7 @@ pub struct Denial {
     pub by: Option<String>,
     /// The reason. The model gets it.
     pub reason: Option<String>,
-    /// True if the other calls of the step that were not sent are cancelled, too.
+    /// True if the other calls of the step are cancelled, too. Those that are out are asked to stop.
     pub aborts: bool,
 }
 
@@ -125,8 +125,9 @@ impl Denial {
         Self { reason, ..self }
     }
 
-    /// Also ends the batch: the other calls of the step that were not sent are cancelled, whatever the agent's rule for
-    /// denials. Calls that were sent go on. The model is told that the call was aborted.
+    /// Also ends the batch: the other calls of the step are cancelled, whatever the agent's rule for denials. Calls that
+    /// were sent are asked to stop, and have the agent's `stop_grace_ms` to return: a result that comes by then counts.
+    /// Children are stopped. The model is told that the call was aborted.
     ///
     /// ```
     /// use holdover_runtime_local::Denial;

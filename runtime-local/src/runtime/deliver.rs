@@ -15,6 +15,7 @@ use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, Wake};
 use serde::Serialize;
 
 use super::Runtime;
+use super::delivery::DeliveredItem;
 use super::keys::{self, Once};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
@@ -239,6 +240,16 @@ impl Runtime {
     /// answers](RuntimeError::AlreadyAnswered), or is [closed](RuntimeError::NotPending). For a correction or a
     /// settlement: the name of its author is [empty](RuntimeError::Id).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
+        self.deliver_item(key, deliver).await.map(|delivery| delivery.delivered)
+    }
+
+    /// As [`deliver`](Self::deliver), and also returns the number of the delivery in the inbox. [`taken`](Self::taken)
+    /// finds the turn of a message by it.
+    pub async fn deliver_item(
+        &self,
+        key: &SessionKey,
+        deliver: Deliver,
+    ) -> Result<DeliveredItem, RuntimeError> {
         let again = deliver.clone();
         match self.deliver_as_it_is(key, deliver).await {
             Err(refused @ (RuntimeError::KeyConflict { .. } | RuntimeError::NotFirst { .. })) => {
@@ -248,7 +259,11 @@ impl Runtime {
         }
     }
 
-    async fn deliver_as_it_is(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
+    async fn deliver_as_it_is(
+        &self,
+        key: &SessionKey,
+        deliver: Deliver,
+    ) -> Result<DeliveredItem, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
         if let What::Message { said: Said { correction_by: Some(by), .. }, .. } = &deliver.what
             && by.trim().is_empty()
@@ -292,8 +307,8 @@ impl Runtime {
             return self.deliver_at_rest(key, &item, named).await;
         }
         match self.host.repeated(|| self.host.store().deliver(key, item.clone())).await? {
-            Delivery::Accepted { .. } => Ok(Delivered::Accepted),
-            Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
+            Delivery::Accepted { seq } => Ok(DeliveredItem::accepted(seq)),
+            Delivery::Duplicate { seq } => Ok(DeliveredItem::duplicate(seq)),
             Delivery::Conflict { .. } => Err(keys::conflict(key, named, item.key)),
             Delivery::Aborted => Err(RuntimeError::Aborted { key: key.clone() }),
             Delivery::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),

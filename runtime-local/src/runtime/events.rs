@@ -85,6 +85,14 @@ impl Shown {
         }
     }
 
+    /// Returns the item with its event [redacted](Event::redacted).
+    pub(super) fn redacted(self) -> Self {
+        match self {
+            Self::Event(entry) => Self::Event(EventEntry { event: entry.event.redacted(), ..entry }),
+            other @ (Self::Delta(_) | Self::Dropped { .. }) => other,
+        }
+    }
+
     /// Returns true if this is a row of the engine's history ([`Event::History`]). Such rows are for people who study
     /// the engine, not for users of the agent.
     pub fn is_history(&self) -> bool {
@@ -111,7 +119,21 @@ pub enum Follow {
 impl Runtime {
     /// Streams the events of a session after the cursor `after`, as they are committed, without gaps or
     /// repeats. Ends after the first error.
+    ///
+    /// Values that look like secrets are [redacted](Event::redacted). Do not rebuild a state from these events:
+    /// [`replay`](Self::replay) reads them as they are stored.
     pub fn events(
+        &self,
+        key: &SessionKey,
+        after: EventCursor,
+        follow: Follow,
+    ) -> BoxStream<'static, Result<EventEntry, RuntimeError>> {
+        let stored = self.stored_events(key, after, follow);
+        stored.map_ok(|entry| EventEntry { event: entry.event.redacted(), ..entry }).boxed()
+    }
+
+    /// Streams the events as they are stored.
+    pub(super) fn stored_events(
         &self,
         key: &SessionKey,
         after: EventCursor,
@@ -139,7 +161,7 @@ impl Runtime {
         after: EventCursor,
         follow: Follow,
     ) -> BoxStream<'static, Result<Shown, RuntimeError>> {
-        self.tail(key, after, follow, true)
+        self.tail(key, after, follow, true).map_ok(Shown::redacted).boxed()
     }
 
     fn tail(

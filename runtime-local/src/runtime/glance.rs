@@ -124,7 +124,7 @@ impl Watched {
             return Ok(());
         }
         let cursor = EventCursor::after(known.incarnation, known.last_event);
-        let mut events = self.runtime.events(&self.key, cursor, Follow::Available);
+        let mut events = self.runtime.stored_events(&self.key, cursor, Follow::Available);
         let mut fold = Fold::of(machine_of(&known)?.unwrap_or_default());
         let (most, mut then) = (max_steps(&known), known);
         while let Some(entry) = events.try_next().await?.filter(|entry| entry.seq <= session.last_event) {

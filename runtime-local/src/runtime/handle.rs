@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use holdover_core::engine::RunOutcome;
-use holdover_core::ids::{Epoch, SessionKey};
+use holdover_core::ids::{Epoch, InboxSeq, SessionKey};
 use holdover_core::store::OutcomeKind;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
@@ -24,6 +24,7 @@ pub struct RunHandle {
     key: SessionKey,
     epoch: Option<Epoch>,
     duplicate: bool,
+    item: Option<InboxSeq>,
     run: Option<Guarded<Result<RunOutcome, RuntimeError>>>,
     /// The place where the run reports its children.
     offspring: Arc<Offspring>,
@@ -37,12 +38,18 @@ impl RunHandle {
         let offspring = Arc::<Offspring>::default();
         let cx = runtime.run_context_in(Arc::clone(&offspring));
         let run = Some(guarded(drive::run(cx, claimed, plan, Leaving::never())));
-        Self { runtime: runtime.clone(), key, epoch, duplicate: false, run, offspring }
+        Self { runtime: runtime.clone(), key, epoch, duplicate: false, item: None, run, offspring }
     }
 
     /// Creates a handle for a session that another run works on, now or later.
     pub(super) fn of_another(runtime: &Runtime, key: SessionKey, duplicate: bool) -> Self {
-        Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None, offspring: Arc::default() }
+        let (epoch, item, run, offspring) = (None, None, None, Arc::default());
+        Self { runtime: runtime.clone(), key, epoch, duplicate, item, run, offspring }
+    }
+
+    /// Sets the number of the message that was delivered.
+    pub(super) fn delivering(self, item: InboxSeq) -> Self {
+        Self { item: Some(item), ..self }
     }
 
     /// Returns the key of the session.
@@ -59,6 +66,12 @@ impl RunHandle {
     /// now.
     pub fn is_duplicate(&self) -> bool {
         self.duplicate
+    }
+
+    /// Returns the number of the message in the inbox of the session. [`Runtime::taken`] finds the turn that took the
+    /// message by it. Returns `None` if the run was started without a message.
+    pub fn item(&self) -> Option<InboxSeq> {
+        self.item
     }
 
     /// Waits for the outcome of the turn: its ending, or the reason why it waits. Like [`Runtime::wait`], this

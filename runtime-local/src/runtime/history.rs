@@ -3,7 +3,7 @@
 use futures::TryStreamExt;
 use holdover_core::event::Event;
 use holdover_core::history::HistoryRow;
-use holdover_core::ids::{EventSeq, SessionKey};
+use holdover_core::ids::{CheckpointId, EventSeq, SessionKey};
 use holdover_core::machine::history::Fold;
 use holdover_core::machine::{Input, Machine, StateKind};
 use holdover_core::procedure::StateName;
@@ -27,7 +27,7 @@ pub struct Move {
     pub cursor: EventCursor,
     /// The state before the move.
     pub from: StateKind,
-    /// The input that caused the move.
+    /// The input that caused the move, [redacted](HistoryRow::redacted).
     pub on: Input,
     /// The state after the move.
     pub to: StateKind,
@@ -36,6 +36,10 @@ pub struct Move {
     pub procedure: Option<StateName>,
     /// The time of the move.
     pub at: Timestamp,
+    /// The checkpoint that holds the machine after the move, if the commit of the move kept one and the move is its
+    /// last. A retention rule may have deleted the checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointId>,
 }
 
 impl Runtime {
@@ -51,8 +55,8 @@ impl Runtime {
             let stands = &fold.machine().procedure;
             let procedure = stands.clone().filter(|_| *stands != stood);
             stood.clone_from(stands);
-            let HistoryRow { from, input: on, at } = row;
-            moves.push(Move { number, seq, cursor, from, on, to, procedure, at });
+            let HistoryRow { from, input: on, at, checkpoint, .. } = row.redacted();
+            moves.push(Move { number, seq, cursor, from, on, to, procedure, at, checkpoint });
             true
         })
         .await?;
@@ -86,7 +90,7 @@ impl Runtime {
         key: &SessionKey,
         mut goes_on: impl FnMut(&Fold, (EventSeq, EventCursor), HistoryRow) -> bool,
     ) -> Result<(), RuntimeError> {
-        let mut events = self.events(key, EventCursor::START, Follow::Available);
+        let mut events = self.stored_events(key, EventCursor::START, Follow::Available);
         let mut fold = Fold::default();
         while let Some(entry) = events.try_next().await? {
             let Event::History { rows } = entry.event else { continue };

@@ -10,8 +10,9 @@ use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, S
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
+use super::delivery::{DeliveredItem, item_of};
 use super::standing::{is_due, machine_of};
-use super::{Deliver, Delivered, Runtime, keys};
+use super::{Deliver, Runtime, keys};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 use crate::host::Try;
@@ -133,7 +134,7 @@ impl Runtime {
         key: &SessionKey,
         item: &InboxItem,
         named: Option<ItemKey>,
-    ) -> Result<Delivered, RuntimeError> {
+    ) -> Result<DeliveredItem, RuntimeError> {
         for _ in 0..TRIES_MAX {
             let session = self.existing(key).await?;
             if let Err(refused) = self.refuse_if_busy(&session) {
@@ -143,9 +144,9 @@ impl Runtime {
                 Ok(Try::Ours(claimed)) => {
                     let why = ErrorInfo::new("runtime.delivered", "claimed to deliver a message at rest");
                     self.host.give_back(&claimed, claimed.claim.now, &why).await;
-                    return Ok(Delivered::Accepted);
+                    return Ok(DeliveredItem::accepted(item_of(&claimed.claim, &item.key)));
                 }
-                Ok(Try::Duplicate) => return Ok(Delivered::Duplicate),
+                Ok(Try::Duplicate(seq)) => return Ok(DeliveredItem::duplicate(seq)),
                 Ok(Try::Changed) => {}
                 Err(RuntimeError::Held { .. }) => {
                     let refused = RuntimeError::Busy { key: key.clone(), status: SessionStatus::Active };
@@ -164,7 +165,7 @@ impl Runtime {
         Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
     }
 
-    /// Returns `Duplicate` if this message was accepted before, whatever the session does now. Otherwise
+    /// Returns a duplicate if this message was accepted before, whatever the session does now. Otherwise
     /// returns the error `refused`. Stores nothing.
     ///
     /// To find out, it first delivers an answer to a pending call that does not exist. The store never accepts such
@@ -176,7 +177,7 @@ impl Runtime {
         session: &Session,
         item: &InboxItem,
         named: Option<ItemKey>,
-    ) -> Result<Delivered, RuntimeError> {
+    ) -> Result<DeliveredItem, RuntimeError> {
         let (store, key) = (self.host.store(), &session.key);
         let again = InboxItem { incarnation: Some(session.incarnation), ..item.clone() };
         match self.probe_key(session, item).await? {
@@ -188,7 +189,7 @@ impl Runtime {
             | Delivery::NotFound => return Err(refused),
         }
         match self.host.repeated(|| store.deliver(key, again.clone())).await? {
-            Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
+            Delivery::Accepted { seq } | Delivery::Duplicate { seq } => Ok(DeliveredItem::duplicate(seq)),
             Delivery::Conflict { .. } => Err(keys::conflict(key, named, item.key.clone())),
             Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::Aborted | Delivery::NotFound => {
                 Err(refused)

@@ -5,7 +5,7 @@ use holdover_core::mailbox;
 use holdover_core::message::{Message, Said};
 use holdover_core::store::{Delivery, InboxItem, ItemKind, Session};
 
-use super::{Delivered, Runtime};
+use super::{DeliveredItem, Runtime};
 use crate::error::RuntimeError;
 
 /// The number of the newest messages of a session among which a repeated message is searched.
@@ -15,7 +15,7 @@ const SEARCHED_MAX: u64 = 1_024;
 const MESSAGES_AT_ONCE: u32 = 128;
 
 impl Runtime {
-    /// Returns `Duplicate` if the message `item`, whose key was used before, repeats the message under that key although
+    /// Returns a duplicate if the message `item`, whose key was used before, repeats the message under that key although
     /// its bytes differ: its mentioned files have changed since. Otherwise returns the error `refused`. Stores nothing.
     ///
     /// The earlier message is searched in the inbox, and then among the newest `SEARCHED_MAX` messages of the
@@ -25,7 +25,7 @@ impl Runtime {
         refused: RuntimeError,
         key: &SessionKey,
         item: &InboxItem,
-    ) -> Result<Delivered, RuntimeError> {
+    ) -> Result<DeliveredItem, RuntimeError> {
         let ItemKind::Message { .. } = item.kind else { return Err(refused) };
         let Ok(again) = item.payload.parse::<Said>() else { return Err(refused) };
         let session = self.existing(key).await?;
@@ -36,7 +36,7 @@ impl Runtime {
             Some(waiting) => mailbox::said(&waiting).is_repeated_by(&again),
             None => self.took_a_repeat(&session, seq, &again).await?,
         };
-        if repeats { Ok(Delivered::Duplicate) } else { Err(refused) }
+        if repeats { Ok(DeliveredItem::duplicate(seq)) } else { Err(refused) }
     }
 
     /// Returns true if the session took the item `seq` as a message that `again` repeats.

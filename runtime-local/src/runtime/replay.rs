@@ -67,7 +67,7 @@ impl Runtime {
     }
 
     async fn history(&self, key: &SessionKey) -> Result<Vec<HistoryRow>, RuntimeError> {
-        let mut events = self.events(key, EventCursor::START, Follow::Available);
+        let mut events = self.stored_events(key, EventCursor::START, Follow::Available);
         let mut all = Vec::new();
         while let Some(entry) = events.try_next().await? {
             if let Event::History { rows } = entry.event {

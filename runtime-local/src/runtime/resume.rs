@@ -78,7 +78,7 @@ impl Runtime {
             // holds it.
             match self.host.try_claim(key, items, Some(session.version)).await? {
                 Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Resume(agent))),
-                Try::Changed | Try::Duplicate => {}
+                Try::Changed | Try::Duplicate(_) => {}
             }
         }
         Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })

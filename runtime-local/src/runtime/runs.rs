@@ -104,7 +104,7 @@ impl Runtime {
         last: Epoch,
     ) -> Result<BTreeMap<Epoch, Told>, RuntimeError> {
         let (from, before) = self.before_run(key, first).await?;
-        let mut events = self.events(key, from, Follow::Available);
+        let mut events = self.stored_events(key, from, Follow::Available);
         let mut told: BTreeMap<Epoch, Told> = BTreeMap::new();
         // The usage of the session when the newest run began. `None` once the rows do not fit together.
         let (mut fold, mut newest) = (Some(before), None);

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use holdover_core::ids::{QueueLabel, SessionKey};
+use holdover_core::ids::{InboxSeq, QueueLabel, SessionKey};
 use holdover_core::message::MessagePolicy;
 use holdover_core::store::{CreateOutcome, Delivery, Session, Start};
 use tokio::time::Instant;
 
+use super::delivery::item_of;
 use super::execute::{Execute, Prepared};
 use super::keys::{self, Once};
-use super::{Delivered, RunHandle, Runtime, named};
+use super::{DeliveredItem, RunHandle, Runtime, named};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
 use crate::host::Claimed;
@@ -26,7 +27,13 @@ pub struct Started {
     pub key: SessionKey,
     /// True if the message had been accepted before under this idempotency key.
     pub duplicate: bool,
+    /// The number of the message in the inbox of the session. The turn begins later; [`Runtime::taken`] finds it by
+    /// this number.
+    pub item: InboxSeq,
 }
+
+/// The number of the only message with which a session is created.
+const FIRST_ITEM: InboxSeq = InboxSeq(1);
 
 impl Runtime {
     /// Starts a turn and runs it here. A new session is created already claimed. An existing session is
@@ -108,23 +115,22 @@ impl Runtime {
         {
             return Err(unserved);
         }
-        let started = |duplicate: bool| Started { key: prepared.key.clone(), duplicate };
-        match self.start_prepared(&prepared).await {
-            Ok(delivered) => Ok(started(delivered == Delivered::Duplicate)),
+        let delivered = match self.start_prepared(&prepared).await {
             Err(refused @ (RuntimeError::KeyConflict { .. } | RuntimeError::NotFirst { .. })) => {
-                self.repeat_or(refused, &prepared.key, &prepared.item).await?;
-                Ok(started(true))
+                self.repeat_or(refused, &prepared.key, &prepared.item).await?
             }
-            Err(error) => Err(error),
-        }
+            delivered => delivered?,
+        };
+        let (duplicate, item) = (delivered.is_duplicate(), delivered.item);
+        Ok(Started { key: prepared.key, duplicate, item })
     }
 
-    async fn start_prepared(&self, prepared: &Prepared) -> Result<Delivered, RuntimeError> {
+    async fn start_prepared(&self, prepared: &Prepared) -> Result<DeliveredItem, RuntimeError> {
         let key = || prepared.key.clone();
         for _ in 0..TRIES_MAX {
             let new = prepared.new_session(self.program(), Start::WithItems, vec![prepared.item.clone()]);
             match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
-                CreateOutcome::Created { .. } => return Ok(Delivered::Accepted),
+                CreateOutcome::Created { .. } => return Ok(DeliveredItem::accepted(FIRST_ITEM)),
                 CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => {}
                 CreateOutcome::Deleted => return Err(RuntimeError::NotFound { key: key() }),
             }
@@ -140,8 +146,8 @@ impl Runtime {
                 .repeated(|| self.host.store().deliver(&prepared.key, prepared.item.clone()))
                 .await?
             {
-                Delivery::Accepted { .. } => return Ok(Delivered::Accepted),
-                Delivery::Duplicate { .. } => return Ok(Delivered::Duplicate),
+                Delivery::Accepted { seq } => return Ok(DeliveredItem::accepted(seq)),
+                Delivery::Duplicate { seq } => return Ok(DeliveredItem::duplicate(seq)),
                 Delivery::Conflict { .. } => return Err(conflict(prepared)),
                 Delivery::Aborted => return Err(RuntimeError::Aborted { key: key() }),
                 // The session has been deleted since.
@@ -176,11 +182,13 @@ impl Runtime {
             CreateOutcome::Created { claim: Some(claim), .. } => {
                 self.host.hear(claim.now);
                 let plan = Plan::Run(Arc::clone(&prepared.agent));
-                Ok(Some(RunHandle::begin(self, Claimed::new(*claim, asked), plan)))
+                let handle = RunHandle::begin(self, Claimed::new(*claim, asked), plan);
+                Ok(Some(handle.delivering(FIRST_ITEM)))
             }
             // This process created the session, but the lease ended before the answer came.
             CreateOutcome::Created { claim: None, .. } => {
-                Ok(Some(RunHandle::of_another(self, prepared.key.clone(), false)))
+                let handle = RunHandle::of_another(self, prepared.key.clone(), false);
+                Ok(Some(handle.delivering(FIRST_ITEM)))
             }
             CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => Ok(None),
             // An earlier attempt created the session, its answer was lost, and the session has been deleted since.
@@ -192,9 +200,11 @@ impl Runtime {
     /// session has been deleted since.
     async fn join(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
         match self.host.repeated(|| self.host.store().deliver(&prepared.key, prepared.item.clone())).await? {
-            joined @ (Delivery::Accepted { .. } | Delivery::Duplicate { .. }) => {
-                let duplicate = matches!(joined, Delivery::Duplicate { .. });
-                Ok(Some(RunHandle::of_another(self, prepared.key.clone(), duplicate)))
+            Delivery::Accepted { seq } => {
+                Ok(Some(RunHandle::of_another(self, prepared.key.clone(), false).delivering(seq)))
+            }
+            Delivery::Duplicate { seq } => {
+                Ok(Some(RunHandle::of_another(self, prepared.key.clone(), true).delivering(seq)))
             }
             Delivery::Conflict { .. } => Err(conflict(prepared)),
             Delivery::Aborted => Err(RuntimeError::Aborted { key: prepared.key.clone() }),
@@ -213,8 +223,8 @@ impl Runtime {
         if prepared.once == Once::Never {
             return Err(refused);
         }
-        self.duplicate_or(refused, session, &prepared.item, prepared.once.named()).await?;
-        Ok(RunHandle::of_another(self, prepared.key.clone(), true))
+        let known = self.duplicate_or(refused, session, &prepared.item, prepared.once.named()).await?;
+        Ok(RunHandle::of_another(self, prepared.key.clone(), true).delivering(known.item))
     }
 
     /// Claims an existing session together with the message. Returns `None` if the session changed meanwhile.
@@ -255,8 +265,13 @@ impl Runtime {
             claimed => claimed?,
         };
         match claimed {
-            Try::Ours(claimed) => Ok(Some(RunHandle::begin(self, *claimed, Plan::Run(agent)))),
-            Try::Duplicate => Ok(Some(RunHandle::of_another(self, prepared.key.clone(), true))),
+            Try::Ours(claimed) => {
+                let item = item_of(&claimed.claim, &prepared.item.key);
+                Ok(Some(RunHandle::begin(self, *claimed, Plan::Run(agent)).delivering(item)))
+            }
+            Try::Duplicate(seq) => {
+                Ok(Some(RunHandle::of_another(self, prepared.key.clone(), true).delivering(seq)))
+            }
             Try::Changed => Ok(None),
         }
     }

@@ -128,7 +128,7 @@ impl Runtime {
                 Ok(())
             }
             // The run that holds the session sees the interrupt.
-            Ok(Try::Changed | Try::Duplicate)
+            Ok(Try::Changed | Try::Duplicate(_))
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. } | RuntimeError::NotFound { .. }) => {
                 Ok(())
             }

@@ -200,7 +200,7 @@ impl Runtime {
         };
         match self.host.try_claim(key, Vec::new(), Some(session.version)).await {
             Ok(Try::Ours(claimed)) => self.drive(*claimed, plan, offspring, leaving).await.map(Some),
-            Ok(Try::Changed | Try::Duplicate)
+            Ok(Try::Changed | Try::Duplicate(_))
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),
             Err(error) => Err(error),
         }

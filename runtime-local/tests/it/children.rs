@@ -14,7 +14,7 @@ use holdover_core::message::ResultStatus;
 use holdover_core::model::ModelRequest;
 use holdover_core::store::{Labels, OutcomeKind, Session, SessionStatus};
 use holdover_core::tool::{Bound, ToolOutput};
-use holdover_runtime_local::{Agent, AgentError, Runtime, SubAgent, WorkerOptions};
+use holdover_runtime_local::{Agent, AgentError, Denial, Runtime, SubAgent, WorkerOptions};
 
 use crate::bench::{
     agent, asking_for, finish, only_pending, only_result, runtime, say, settle, store, tool_results, worker,
@@ -232,6 +232,34 @@ async fn a_call_of_children_that_is_stopped_alone_ends_and_its_siblings_go_on() 
     assert_eq!(rests(&runtime, &parent).await, SessionStatus::Idle);
     assert_eq!(only_result(&runtime, &parent).await.0, ResultStatus::Cancelled);
     assert_eq!(rests(&runtime, &child).await, SessionStatus::Aborted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c25_the_children_of_a_call_are_stopped_when_its_step_is_aborted() {
+    let model = Script::new(move |request| match task(request) {
+        Some(_) => Say::Nothing,
+        None if results(request).is_empty() => {
+            Say::Calls(vec![("helper", r#"{"tasks":["a"]}"#), ("edit", "{}")])
+        }
+        None => Say::Text("done"),
+    });
+    let edit = Fake::echo("edit");
+    let agent = agent(&model).sub_agent(helper()).tool(edit.clone()).gate(asking_for("edit"));
+    let agent = Arc::new(agent.build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (parent, _) = parks(&runtime, &agent).await;
+    let _worker = worker(&runtime, WorkerOptions::default());
+    settle().await;
+    let pending = runtime.pending(&parent).await.unwrap();
+    let of = |call: &str| pending.iter().find(|pending| pending.call.call.as_str() == call).unwrap();
+    let child = ChildNames::of(&of("c1-0").call.id, 0).unwrap().id;
+    runtime.deny(&parent, &of("c1-1").call.id, Denial::default().aborting(true)).await.unwrap();
+    assert_eq!(rests(&runtime, &parent).await, SessionStatus::Idle);
+    let child = SessionKey::new(parent.tenant.clone(), child);
+    assert_eq!(rests(&runtime, &child).await, SessionStatus::Aborted);
+    let statuses: Vec<_> = tool_results(&runtime, &parent).await.iter().map(|result| result.status).collect();
+    assert_eq!(statuses, [ResultStatus::Cancelled, ResultStatus::RejectedByUser]);
+    assert_eq!(edit.calls().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

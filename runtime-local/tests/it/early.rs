@@ -1,6 +1,6 @@
 //! Reads that begin while the model is still writing.
 //!
-//! Requirements: A40, A41.
+//! Requirements: A40, A41, A50.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,22 +9,24 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use holdover_core::agent::{Durability, Retries};
+use holdover_core::delta::Delta;
 use holdover_core::error::ErrorInfo;
+use holdover_core::event::Event;
 use holdover_core::gate::{GateError, GateQuestion, PolicyGate, Verdict};
 use holdover_core::hook::{AfterTool, BeforeTool, Hook, HookError, HookPoint, ModelAsked, ToolEnded};
-use holdover_core::ids::{SessionKey, TurnNumber};
+use holdover_core::ids::{CallId, SessionKey, TurnNumber};
 use holdover_core::message::ResultStatus;
 use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
     StopReason, TokenUsage,
 };
 use holdover_core::provision::Provisioner;
-use holdover_core::store::OutcomeKind;
+use holdover_core::store::{EventCursor, OutcomeKind};
 use holdover_core::tool::{
     Access, EffectClass, ResourceProfile, Stopped, Tool, ToolCall, ToolError, ToolOutput, ToolReturn,
     ToolSpec,
 };
-use holdover_runtime_local::{Agent, AgentBuilder};
+use holdover_runtime_local::{Agent, AgentBuilder, Follow, Shown};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
@@ -261,6 +263,44 @@ async fn a40_a_read_runs_before_the_answer_is_whole_and_only_once_and_results_co
     let told: Vec<&str> = results.iter().map(|result| result.content.as_str()).collect();
     assert_eq!(told, ["seen by look", "seen by peep"]);
     assert_eq!((log.count("look begins"), log.count("peep begins")), (1, 1), "{:?}", log.all());
+}
+
+/// A watcher is told provisionally while the answer is still being written, and by an event once it is stored.
+#[tokio::test(start_paused = true)]
+async fn a50_a_read_that_begins_early_is_shown_when_it_begins() {
+    let (model, log) = (Dictated::default(), Log::new());
+    let look = reader(&log);
+    let pen = model.answer();
+    let agent = Arc::new(agent(&model).tool(look.clone()).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let mut shown = runtime.follow(run.key(), EventCursor::START, Follow::Forever);
+    pen.writes(&[LOOK]);
+    let first = timeout(Duration::from_secs(600), async {
+        loop {
+            if let Shown::Delta(entry) = shown.next().await.unwrap().unwrap() {
+                return entry.delta;
+            }
+        }
+    });
+    let begun = Delta::CallRunning { call: CallId::new("c1-0").unwrap(), tool: "look".parse().unwrap() };
+    assert_eq!(first.await.unwrap(), begun);
+    assert_eq!(transcript(&runtime, run.key()).await.len(), 1, "the answer is not there yet");
+    look.ends();
+    pen.asks_for(&[LOOK]);
+    completes(run).await;
+    let ended = timeout(Duration::from_secs(600), async {
+        loop {
+            if let Shown::Event(entry) = shown.next().await.unwrap().unwrap()
+                && let Event::Call { call, is, .. } = entry.event
+                && is == "done"
+            {
+                return call;
+            }
+        }
+    });
+    assert_eq!(ended.await.unwrap().as_str(), "c1-0");
 }
 
 #[tokio::test(start_paused = true)]

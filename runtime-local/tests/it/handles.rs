@@ -14,10 +14,13 @@ use holdover_core::ids::{CallId, SessionKey};
 use holdover_core::message::{MessagePolicy, ResultStatus};
 use holdover_core::store::{EventCursor, OutcomeKind};
 use holdover_core::tool::{EffectClass, Progress, StopRequest, ToolCall, ToolError, ToolOutput, ToolReturn};
-use holdover_runtime_local::{Agent, Follow, RunHandle, RunObserver, Runtime, RuntimeOptions, Shown};
+use holdover_runtime_local::{Agent, Denial, Follow, RunHandle, RunObserver, Runtime, RuntimeOptions, Shown};
 use tokio::time::{Instant, sleep};
 
-use crate::bench::{agent, completes, finish, only_result, runtime, say, settle, store};
+use crate::bench::{
+    agent, asking_for, completes, finish, only_pending, only_result, runtime, say, settle, store,
+    tool_results,
+};
 use crate::script::Script;
 use crate::tools::Fake;
 
@@ -254,4 +257,33 @@ async fn b33_an_error_of_a_call_that_heeds_the_request_counts() {
     let (status, text, took) = stopped(tool, interrupts).await;
     assert_eq!((status, text.as_str()), (ResultStatus::Error, "half of it is done"));
     assert!(took < GRACE, "{took:?}");
+}
+
+/// Requirements: C25.
+#[tokio::test(start_paused = true)]
+async fn c25_calls_that_run_are_asked_to_stop_when_their_step_is_aborted_and_dropped_after_the_grace() {
+    let stuck = Fake::stuck("work").effect(EffectClass::AtMostOnce).says_it_did_not_act();
+    for (tool, status, told) in [
+        (heeding(Duration::from_millis(500)), ResultStatus::Done, "user:rejected, 2 s"),
+        (stuck, ResultStatus::Cancelled, "cancelled (user:rejected): the user refused another call of"),
+    ] {
+        let model = Script::calling(vec![("work", "{}"), ("edit", "{}")]);
+        let agent = agent(&model).tool(tool.clone()).tool(Fake::echo("edit")).gate(asking_for("edit"));
+        let agent = Arc::new(agent.build().unwrap());
+        let runtime = runtime(&store(), &agent);
+        let run = runtime.execute(say(&agent, "go")).await.unwrap();
+        while tool.calls().is_empty() || runtime.pending(run.key()).await.unwrap().is_empty() {
+            settle().await;
+        }
+        let asked = Instant::now();
+        let pending = only_pending(&runtime, run.key()).await;
+        runtime.deny(run.key(), &pending, Denial::by("ann").aborting(true)).await.unwrap();
+        let key = completes(run).await;
+        assert!(asked.elapsed() < GRACE + Duration::from_secs(1), "{:?}", asked.elapsed());
+        let results = tool_results(&runtime, &key).await;
+        let results: Vec<_> = results.iter().map(|result| (result.status, result.content.as_str())).collect();
+        assert_eq!(results[0].0, status, "{results:?}");
+        assert!(results[0].1.starts_with(told), "{results:?}");
+        assert_eq!(results[1], (ResultStatus::RejectedByUser, "Function call aborted"));
+    }
 }

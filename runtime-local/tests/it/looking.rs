@@ -12,7 +12,7 @@ use holdover_core::machine::glance::{Classic, Ended};
 use holdover_core::machine::{DoneReason, Glance, StateKind};
 use holdover_core::message::ClientAnswer;
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::store::{EventCursor, OutcomeKind, SessionStatus, Wake};
+use holdover_core::store::{EventCursor, OutcomeKind, PageRequest, SessionStatus, Wake};
 use holdover_runtime_local::{Approval, Deliver, Follow, Runtime, RuntimeError, WorkerOptions, machine_of};
 use tracing::field::{Field, Visit};
 
@@ -212,6 +212,34 @@ async fn d16_each_move_says_where_it_led_and_refers_to_what_the_machine_was_then
     assert_eq!(last, machine_of(&session).unwrap());
     assert_eq!(runtime.machine_after(&key, moves.len() + 1).await.unwrap(), None);
     assert_eq!(runtime.machine_after(&key, 0).await.unwrap(), Some(Default::default()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d16_h19_each_stored_row_says_where_it_led_and_the_last_of_a_step_refers_to_its_checkpoint() {
+    let model = Script::calling(vec![("note", "{}")]);
+    let agent = Arc::new(agent(&model).tool(Fake::echo("note")).build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let events: Vec<_> = runtime.events(&key, EventCursor::START, Follow::Available).collect().await;
+    let mut stored = Vec::new();
+    for entry in events {
+        if let Event::History { rows } = entry.unwrap().event {
+            stored.extend(rows);
+        }
+    }
+    let moves = runtime.moves(&key).await.unwrap();
+    let led: Vec<_> = moves.iter().map(|moved| (moved.from, Some(moved.to), moved.checkpoint)).collect();
+    assert_eq!(stored.iter().map(|row| (row.from, row.to, row.checkpoint)).collect::<Vec<_>>(), led);
+
+    // Every checkpoint is named by one move, and holds the machine after that move.
+    let checkpoints = runtime.checkpoints(&key, PageRequest::default()).await.unwrap().items;
+    assert_eq!(checkpoints.len(), 2, "one of the step, one of the end");
+    let named: Vec<_> = moves.iter().filter_map(|moved| Some((moved.checkpoint?, moved.number))).collect();
+    assert_eq!(named.len(), checkpoints.len());
+    for (id, number) in named {
+        let kept = checkpoints.iter().find(|entry| entry.checkpoint.id == id).unwrap();
+        assert_eq!(runtime.machine_after(&key, number).await.unwrap().as_ref(), Some(&kept.machine));
+    }
 }
 
 /// A subscriber that keeps every warning and error.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use holdover_core::engine::STATE_FORMAT;
 use holdover_core::event::Event;
-use holdover_core::history::HistoryRow;
-use holdover_core::ids::{OperationId, SessionKey};
+use holdover_core::history::{HistoryRow, TurnRequest};
+use holdover_core::ids::{MessageSeq, OperationId, SessionKey};
 use holdover_core::machine::history::Broken;
 use holdover_core::machine::{Input, Machine, StateKind};
 use holdover_core::payload::Payload;
@@ -94,7 +94,7 @@ async fn c57_a_row_that_does_not_fit_those_before_it_is_found_and_named() {
         let rows = runtime.replay(&key).await.unwrap().rows;
         tamper(&store, &key, |claim| {
             // `Provisioned` fits neither a session whose turn has ended nor one whose model is thinking.
-            let rows = vec![HistoryRow { from, input: Input::Provisioned, at: claim.now }];
+            let rows = vec![HistoryRow::new(from, Input::Provisioned, None, claim.now)];
             let event = Payload::json(&Event::History { rows }).unwrap();
             Commit { events: vec![event], ..Commit::new(operation()) }
         })
@@ -107,6 +107,32 @@ async fn c57_a_row_that_does_not_fit_those_before_it_is_found_and_named() {
             Broken::Elsewhere { row, expected, found } => {
                 assert_eq!((row, expected, found), (rows, StateKind::Thinking, StateKind::Done));
             }
+            other @ Broken::LedElsewhere { .. } => panic!("{other}"),
         }
     }
+}
+
+/// Requirements: D16.
+#[tokio::test(start_paused = true)]
+async fn c57_d16_a_row_that_names_another_state_than_its_input_leads_to_is_found() {
+    let (store, runtime, key) = rested().await;
+    let rows = runtime.replay(&key).await.unwrap().rows;
+    tamper(&store, &key, |claim| {
+        let input = Input::TurnRequested {
+            request: TurnRequest::Message,
+            provisions: false,
+            after: MessageSeq(0),
+            asks_in_doubt: false,
+            procedure: Box::default(),
+        };
+        let rows = vec![HistoryRow::new(StateKind::Done, input, Some(StateKind::Thinking), claim.now)];
+        let event = Payload::json(&Event::History { rows }).unwrap();
+        Commit { events: vec![event], ..Commit::new(operation()) }
+    })
+    .await;
+    let broken = runtime.replay(&key).await.unwrap().rebuilt.unwrap_err();
+    let expected =
+        Broken::LedElsewhere { row: rows, said: StateKind::Thinking, found: StateKind::Provisioning };
+    assert_eq!(broken, expected);
+    assert!(broken.to_string().ends_with("it leads to provisioning, it says thinking"), "{broken}");
 }

@@ -5,16 +5,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use holdover_core::agent::{Limits, Prices, Retries};
+use holdover_core::delta::Delta;
+use holdover_core::event::Event;
 use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate};
-use holdover_core::message::{ResultStatus, SignalBody};
+use holdover_core::message::{Message, ResultStatus, SignalBody};
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::store::{OutcomeKind, SessionStatus};
+use holdover_core::store::{EventCursor, OutcomeKind, SessionStatus};
 use holdover_core::tool::{EffectClass, ToolError, ToolOutput};
-use holdover_runtime_local::{AgentError, Deliver, RuntimeError, SubAgent, WorkerOptions, machine_of};
+use holdover_runtime_local::{
+    AgentError, Deliver, Follow, RuntimeError, Shown, SubAgent, WorkerOptions, machine_of,
+};
 use tokio::time::Instant;
 
-use crate::bench::{agent, completes, finish, only_result, runtime, say, store, worker};
+use crate::bench::{agent, completes, finish, only_result, runtime, say, store, transcript, worker};
 use crate::script::{Say, Script};
 use crate::tools::Fake;
 
@@ -67,6 +72,48 @@ async fn b40_a_back_off_is_called_off_by_an_interrupt() {
     runtime.interrupt(run.key(), "never mind").await.unwrap();
     let session = runtime.session(run.key()).await.unwrap().unwrap();
     assert_eq!(session.status, SessionStatus::Interrupted);
+}
+
+/// A watcher that keeps a screen sees the text of the failed attempt, the back-off, and then the answer once.
+#[tokio::test(start_paused = true)]
+async fn b40_the_text_of_an_attempt_that_failed_is_taken_back_and_a_back_off_is_shown() {
+    let model = Script::new(|request| {
+        let failed = request.attempt == 0;
+        // After the last word some time passes, so that it is seen.
+        let pieces = ["Half an ", if failed { "ans" } else { "answer." }, ""].map(str::to_owned).to_vec();
+        Say::Slowly { pieces, apart: Duration::from_secs(1), whole: !failed }
+    });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let key = runtime.start(say(&agent, "go")).await.unwrap().key;
+    let _worker = worker(&runtime, WorkerOptions::default());
+    let (mut screen, mut dropped, mut waits, mut over) = (String::new(), Vec::new(), Vec::new(), false);
+    let mut shown = runtime.follow(&key, EventCursor::START, Follow::Forever);
+    while !over {
+        match shown.next().await.unwrap().unwrap() {
+            Shown::Delta(entry) => {
+                let Delta::Text { text } = entry.delta else { panic!("{entry:?}") };
+                // An attempt does not begin to speak before the one that failed is taken back.
+                assert!(waits.is_empty() || dropped.len() == 1, "{waits:?} {dropped:?}");
+                screen.push_str(&text);
+            }
+            Shown::Dropped { .. } => dropped.push(std::mem::take(&mut screen)),
+            Shown::Event(entry) => {
+                over = matches!(entry.event, Event::Done { .. });
+                if let Event::BackingOff { attempt, error, .. } = entry.event {
+                    waits.push((attempt, error.code));
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((dropped, waits), (vec!["Half an ans".to_owned()], vec![(1, "model.incomplete".to_owned())]));
+    assert_eq!(screen, "Half an answer.");
+    let asked = model.asked();
+    assert_eq!(asked[1].messages, asked[0].messages, "the model is not shown what it had begun to say");
+    let [_, Message::Assistant(said)] = &transcript(&runtime, &key).await[..] else { panic!("one answer") };
+    assert_eq!((said.text().as_str(), said.aborted), ("Half an answer.", false));
 }
 
 #[tokio::test(start_paused = true)]

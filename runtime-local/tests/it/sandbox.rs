@@ -1,7 +1,7 @@
 //! The first call that needs a sandbox boots it, and every exit of its turn frees it. Commands are real, and run under
 //! bubblewrap where that works, so time is real here too.
 //!
-//! Requirements: C11, C44, C45.
+//! Requirements: C11, C44, C45, H14.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -58,6 +58,13 @@ impl Ground {
             [environment, arguments].iter().any(|text| String::from_utf8_lossy(text).contains(root))
         });
         own.count()
+    }
+
+    /// Returns the number of files and locks of a sandbox that this process has open.
+    fn open(&self) -> usize {
+        let own =
+            fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        own.filter(|file| file.starts_with(self.0.path())).count()
     }
 
     async fn is_bare(&self) {
@@ -199,6 +206,38 @@ async fn c44_a_parked_turn_keeps_its_sandbox_and_frees_it_when_it_is_aborted() {
     runtime.abort(&key, "no more").await.unwrap();
     assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Aborted);
     ground.is_bare().await;
+}
+
+/// A session that waits keeps the files of its sandbox and nothing else. One task of the process sweeps, for all sandboxes
+/// together: the program that holds them has it, not a session.
+#[tokio::test(flavor = "multi_thread")]
+async fn h14_a_suspended_session_leaves_no_process_no_task_and_nothing_open_of_its_sandbox() {
+    let ground = Ground::new();
+    let leaves = ("run_command", r#"{"command":"echo x >file; sleep 1000 >/dev/null 2>/dev/null &"}"#);
+    let model = Script::new(move |request| match results(request).len() {
+        0 => Say::Calls(vec![leaves]),
+        1 => Say::Calls(vec![("pay", "{}")]),
+        _ => Say::Text("done"),
+    });
+    let gate = RuleGate::new(vec![
+        ApprovalRule::new("run_command", RuleAction::Allow),
+        ApprovalRule::new("pay", RuleAction::Ask),
+    ]);
+    let agent = equipped(&model, &ground.sandboxes()).tool(Fake::echo("pay")).gate(gate);
+    let agent = Arc::new(agent.build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    for waiting in 1..=3 {
+        let (key, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+        assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
+        assert_eq!(tool_results(&runtime, &key).await[0].status, ResultStatus::Done);
+        assert_eq!(ground.left(), 2 * waiting, "the folder and the lock of each");
+        assert_eq!(ground.open(), 0);
+        // A killed process may still be dying, and a task that has ended may not be counted off yet.
+        until(|| ground.processes() == 0).await;
+        until(|| tasks() <= before + 1).await;
+    }
 }
 
 /// A provisioner that writes into the sandbox and then fails.

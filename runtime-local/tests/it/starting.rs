@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::engine::STATE_FORMAT;
-use holdover_core::ids::{Incarnation, ItemKey, QueueLabel, SessionId, SessionKey};
-use holdover_core::message::Message;
+use holdover_core::ids::{Incarnation, ItemKey, MessageSeq, QueueLabel, SessionId, SessionKey, TurnNumber};
+use holdover_core::message::{Message, MessagePolicy};
 use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, SessionStatus, Start, StateStore};
 use holdover_core::tool::EffectClass;
 use holdover_runtime_local::{
-    Agent, AgentError, Agents, Fork, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, WorkerOptions,
-    agent_label,
+    Agent, AgentError, Agents, Deliver, Delivered, Execute, Fork, Runtime, RuntimeError, RuntimeErrorKind,
+    RuntimeOptions, WorkerOptions, agent_label,
 };
 use uuid::Uuid;
 
@@ -209,6 +209,11 @@ async fn c06_a_start_keeps_the_request_and_returns_and_a_worker_that_begins_late
         assert_eq!(reader.runs(&started.key, Default::default()).await.unwrap().items, []);
         let queued = reader.queued(&started.key).await.unwrap();
         assert_eq!(queued.len(), 1);
+        // The caller knows its request by number; no turn has it yet.
+        assert_eq!(
+            (started.item, reader.taken(&started.key, started.item).await.unwrap()),
+            (queued[0].item, None)
+        );
         assert_eq!(queued[0].text, text);
         assert!((before..=after).contains(&queued[0].at), "{before} {queued:?} {after}");
         requests.push(queued[0].key.clone());
@@ -225,10 +230,64 @@ async fn c06_a_start_keeps_the_request_and_returns_and_a_worker_that_begins_late
         let of = reader.runs(&started.key, Default::default()).await.unwrap().items;
         assert_eq!(of.len(), 1);
         assert!(of[0].started_at >= after);
+        let taken = reader.taken(&started.key, started.item).await.unwrap().unwrap();
+        assert_eq!((taken.turn, taken.message), (TurnNumber(1), MessageSeq(1)));
         runs.push(of[0].run.clone());
     }
     assert_ne!(runs[0], runs[1], "each run has an id of its own");
     assert_eq!(model.asked().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c06_every_delivery_has_a_number_by_which_its_turn_is_found() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).on_message(MessagePolicy::Enqueue).build().unwrap());
+    let (store, once) = (store(), |text: &str| ItemKey::new(text).unwrap());
+    let runtime = runtime(&store, &agent);
+    let first = runtime.execute(say(&agent, "one")).await.unwrap();
+    let one = first.item().unwrap();
+    let key = completes(first).await;
+    let at = |request: Execute| request.in_session(key.id.clone());
+
+    // A message for a session at rest, by a run here and by a delivery, each of them twice.
+    let mut request = at(say(&agent, "two"));
+    request.idempotency_key = Some(once("two"));
+    let second = runtime.execute(request.clone()).await.unwrap();
+    let two = second.item().unwrap();
+    completes(second).await;
+    let again = runtime.execute(request.clone()).await.unwrap();
+    assert_eq!((again.is_duplicate(), again.item()), (true, Some(two)));
+    assert_eq!(runtime.start(request).await.unwrap().item, two);
+    let message = || Deliver::message("three").once(once("three"));
+    let three = runtime.deliver_item(&key, message()).await.unwrap();
+    assert_eq!(three.delivered, Delivered::Accepted);
+    let repeated = runtime.deliver_item(&key, message()).await.unwrap();
+    assert_eq!((repeated.delivered, repeated.item), (Delivered::Duplicate, three.item));
+    // A message that waits for its own turn, one that is withdrawn, and one that is accepted only at rest.
+    let four = runtime.start(at(say(&agent, "four"))).await.unwrap().item;
+    let gone = runtime.deliver_item(&key, Deliver::message("never mind")).await.unwrap().item;
+    runtime.withdraw(&key, gone).await.unwrap();
+    assert_eq!(runtime.taken(&key, four).await.unwrap(), None);
+    let all_turns = async || {
+        while !runtime.queued(&key).await.unwrap().is_empty() {
+            runtime.resume(&key).await.unwrap().outcome().await.unwrap();
+        }
+    };
+    all_turns().await;
+    let rests = Deliver::message("five").under(MessagePolicy::Reject);
+    let five = runtime.deliver_item(&key, rests).await.unwrap().item;
+    all_turns().await;
+
+    let said = transcript(&runtime, &key).await;
+    let mut turns = Vec::new();
+    for (item, text) in [(one, "one"), (two, "two"), (three.item, "three"), (four, "four"), (five, "five")] {
+        let taken = runtime.taken(&key, item).await.unwrap().unwrap();
+        let Message::User(message) = &said[taken.message.0 as usize - 1] else { panic!("{taken:?}") };
+        assert_eq!((message.text.as_str(), message.item), (text, Some(item)));
+        turns.push(taken.turn.0);
+    }
+    assert_eq!(turns, [1, 2, 3, 4, 5], "each has a turn of its own");
+    assert_eq!(runtime.taken(&key, gone).await.unwrap(), None);
 }
 
 /// Returns the runtime of a process with a handle of its own on the store in this file.

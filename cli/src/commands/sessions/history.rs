@@ -31,9 +31,11 @@ pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure
         let (number, from, on, to) =
             (step.number, step.from.as_str(), step.on.kind().as_str(), step.to.as_str());
         let line = format!("{number:>4}  {}  {from:<12}  {on:<14}  {to:<12}  ", instant(step.at));
-        let stands = step.procedure.as_ref().map(|state| format!("; procedure: {state}"));
-        let said = format!("{}{}", references(&step.on), stands.unwrap_or_default());
-        front.out.line(format!("{line}{}", inline(said.trim_start_matches("; "))).trim_end());
+        let refers = Some(references(&step.on)).filter(|refers| !refers.is_empty());
+        let stands = step.procedure.as_ref().map(|state| format!("procedure: {state}"));
+        let kept = step.checkpoint.map(|id| format!("checkpoint {id}"));
+        let said = refers.into_iter().chain(stands).chain(kept).collect::<Vec<_>>().join("; ");
+        front.out.line(format!("{line}{}", inline(&said)).trim_end());
     }
     Ok(())
 }
@@ -181,9 +183,15 @@ fn call_input(input: &CallInput) -> String {
         }
         CallInput::Changes { .. } => "is to change the custom state",
         CallInput::Escalated => "may be decided on by more people",
-        CallInput::Rejected { then: OnDenial::GoOn } => "is denied by a person",
-        CallInput::Rejected { then: OnDenial::CancelRest } => "is denied by a person, and the rest with it",
-        CallInput::Rejected { then: OnDenial::EndTurn } => "is denied by a person, and its turn ends",
+        CallInput::Rejected { aborts: true, then: OnDenial::EndTurn } => {
+            "is aborted by a person with the rest of its step, and its turn ends"
+        }
+        CallInput::Rejected { aborts: true, .. } => "is aborted by a person with the rest of its step",
+        CallInput::Rejected { then: OnDenial::GoOn, .. } => "is denied by a person",
+        CallInput::Rejected { then: OnDenial::CancelRest, .. } => {
+            "is denied by a person, and the rest with it"
+        }
+        CallInput::Rejected { then: OnDenial::EndTurn, .. } => "is denied by a person, and its turn ends",
         CallInput::Answered { ok: true, .. } => "is answered",
         CallInput::Answered { ok: false, .. } => "is answered: it could not be done",
         CallInput::Expired { approved: Some(_), .. } => "was not answered in time, and runs",

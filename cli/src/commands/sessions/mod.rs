@@ -38,6 +38,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         | Sessions::Queue(_)
         | Sessions::History(_)
         | Sessions::Replay(_)
+        | Sessions::Turn(_)
         | Sessions::Check(_)
         | Sessions::Checkpoints(_) => IfMissing::AsItIs,
         Sessions::Mode(_)
@@ -68,6 +69,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::Runs(args) => runs::runs(&front, args).await?,
         Sessions::Pending(args) => pending::pending(&front, args).await?,
         Sessions::Queue(args) => queue::list(&front, args).await?,
+        Sessions::Turn(args) => queue::turn(&front, args).await?,
         Sessions::Withdraw(args) => queue::withdraw(&front, args).await?,
         Sessions::Replace(args) => queue::replace(&front, args).await?,
         Sessions::History(args) => history::history(&front, args).await?,

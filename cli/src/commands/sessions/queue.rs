@@ -1,8 +1,8 @@
-//! `sessions queue`, `withdraw` and `replace`: the messages that no turn has taken yet.
+//! `sessions queue`, `turn`, `withdraw` and `replace`: the messages that no turn has taken yet, and the turn that took one.
 
 use serde_json::json;
 
-use crate::args::{One, Replace, Withdraw};
+use crate::args::{One, Replace, TurnOf, Withdraw};
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::mentions;
@@ -20,6 +20,27 @@ pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
         front.out.line(format!("{} {}{policy} {}", message.item, instant(message.at), inline(&message.text)));
         front.out.object(&json!(message));
     }
+    Ok(())
+}
+
+/// Prints the turn that took a message.
+pub(super) async fn turn(front: &Front, args: &TurnOf) -> Result<(), Failure> {
+    front.session(&args.session).await?;
+    let taken = front.runtime.taken(&front.key(&args.session), args.item).await?;
+    let (session, item) = (&args.session, args.item);
+    front.out.line(match taken {
+        Some(taken) => {
+            format!(
+                "session {session}: turn {} took message {item}, as message {} of the transcript",
+                taken.turn, taken.message
+            )
+        }
+        None => format!(
+            "session {session}: no turn has taken message {item}: it waits, was withdrawn, or was never there"
+        ),
+    });
+    let (turn, message) = (taken.map(|taken| taken.turn), taken.map(|taken| taken.message));
+    front.out.object(&json!({ "session": session, "item": item, "turn": turn, "message": message }));
     Ok(())
 }
 

@@ -171,6 +171,7 @@ impl RunObserver for Teller {
         drop(serving);
         *self.ended().entry(outcome.kind()).or_default() += 1;
         self.out.passing(format!("session {}: {}", session.id, human::outcome(outcome)));
-        self.out.object(&json::last(&session.id, json!({ "kind": outcome.kind().as_str() }), None, false));
+        let kind = json!({ "kind": outcome.kind().as_str() });
+        self.out.object(&json::last(&session.id, kind, None, (false, None)));
     }
 }

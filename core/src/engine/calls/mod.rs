@@ -10,7 +10,7 @@ use crate::engine::context::run::Run;
 use crate::engine::mind::Mind;
 use crate::machine::{Batch, Call, CallState};
 use crate::words::agent::AgentSpec;
-use crate::words::ending::{CancelReason, Ending};
+use crate::words::ending::Ending;
 use crate::words::event::Event;
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::{CallId, PendingId, ToolName};
@@ -205,8 +205,8 @@ impl Run {
 impl Mind {
     pub(crate) fn cancel(&mut self, call: &Call) -> CallInput {
         let stopping = self.machine.state.batch().and_then(|batch| batch.stopping.as_ref());
-        let reason = stopping.map_or(CancelReason::UserCancelled, Ending::cancels_as);
-        let told = if stopping.is_some() { cancelled(reason) } else { stopped_alone() };
+        let reason = stopping.map_or(self.stops_alone_as(), Ending::cancels_as);
+        let told = if stopping.is_some() { cancelled(reason) } else { stopped_alone(reason) };
         self.keep_result(result(call, ResultStatus::Cancelled, told, self.edited(call)));
         CallInput::Cancelled { reason }
     }

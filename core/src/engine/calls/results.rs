@@ -105,9 +105,7 @@ pub(crate) fn cancelled(reason: CancelReason) -> String {
         CancelReason::SystemSafety => {
             "it is dangerous and its run died before it started; it was not started again"
         }
-        CancelReason::UserRejected => {
-            "the user refused another call of this step, and this one was not started"
-        }
+        CancelReason::UserRejected => "the user refused another call of this step before this one acted",
         CancelReason::SystemForked => {
             "this session was forked from another one while the call was open there; it was not made here"
         }
@@ -115,12 +113,19 @@ pub(crate) fn cancelled(reason: CancelReason) -> String {
     format!("cancelled ({}): {why}", reason.as_str())
 }
 
-/// Returns the text for a call that was stopped while its turn goes on.
-pub(crate) fn stopped_alone() -> String {
-    format!(
-        "cancelled ({}): somebody stopped this call before it acted",
-        CancelReason::UserCancelled.as_str()
-    )
+/// Returns the text for a call that was stopped for this reason while its turn goes on.
+pub(crate) fn stopped_alone(reason: CancelReason) -> String {
+    match reason {
+        CancelReason::UserCancelled => {
+            format!("cancelled ({}): somebody stopped this call before it acted", reason.as_str())
+        }
+        CancelReason::UserRejected
+        | CancelReason::UserInterrupted
+        | CancelReason::SystemEdited
+        | CancelReason::SystemDisposed
+        | CancelReason::SystemSafety
+        | CancelReason::SystemForked => cancelled(reason),
+    }
 }
 
 /// Returns the text for a call that was cancelled while it waited for its deferred result, or to be sent `again`.

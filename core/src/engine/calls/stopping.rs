@@ -1,9 +1,10 @@
-//! Stops a single call, while the other calls of its step go on (requirement B33).
+//! Stops a single call, while the other calls of its step go on (requirement B33), and all calls of a step that a person
+//! has aborted, while its turn goes on (C25).
 
 use crate::engine::calls::CallsHandler;
 use crate::engine::calls::results::{result, stopped_alone};
 use crate::engine::mind::Mind;
-use crate::machine::{Call, CallState};
+use crate::machine::{Batch, Call, CallState};
 use crate::store::ItemKind;
 use crate::words::ending::CancelReason;
 use crate::words::history::{CallInput, Input};
@@ -37,8 +38,8 @@ impl CallsHandler<'_> {
             | CallState::RejectedByUser
             | CallState::Cancelled { .. }
             | CallState::InDoubt => {
-                let kept =
-                    result(&call, ResultStatus::Cancelled, stopped_alone(), self.cx.mind.edited(&call));
+                let told = stopped_alone(self.cx.mind.stops_alone_as());
+                let kept = result(&call, ResultStatus::Cancelled, told, self.cx.mind.edited(&call));
                 self.cx.mind.keep_result(kept);
             }
         }
@@ -49,16 +50,23 @@ impl CallsHandler<'_> {
 }
 
 impl Mind {
-    /// Returns true if a signal asks to stop this call.
+    /// Returns the reason with which a call is cancelled that is stopped while the turn goes on.
+    pub(crate) fn stops_alone_as(&self) -> CancelReason {
+        self.machine.state.batch().map_or(CancelReason::UserCancelled, Batch::cancels_as)
+    }
+
+    /// Returns true if this call is to stop: a signal asks for it, or its step was aborted.
     pub(crate) fn is_to_stop(&self, call: &CallId) -> bool {
         self.to_stop().any(|named| named == *call)
     }
 
-    /// Returns the calls that signals ask to stop, in order.
+    /// Returns the calls that signals ask to stop, in order, and the calls of a step that was aborted.
     fn to_stop(&self) -> impl Iterator<Item = CallId> {
         let signals = self.inbox.items.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
         let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
-        named.map(|CallSignal::StopCall { call }| call)
+        let aborted = self.machine.state.batch().filter(|batch| batch.aborted);
+        let with_step = aborted.into_iter().flat_map(|batch| batch.calls.iter().map(|call| call.id.clone()));
+        named.map(|CallSignal::StopCall { call }| call).chain(with_step)
     }
 
     /// Returns a call that can be stopped, and the input that stops it in its state.
@@ -66,7 +74,7 @@ impl Mind {
         let batch = self.machine.state.batch()?;
         self.to_stop().find_map(|id: CallId| {
             let call = batch.call(&id)?;
-            let cancelled = CallInput::Cancelled { reason: CancelReason::UserCancelled };
+            let cancelled = CallInput::Cancelled { reason: batch.cancels_as() };
             let input = match &call.state {
                 CallState::Executing => CallInput::StopAsked,
                 // The call may have acted when it was sent before. It is sent again, because only the tool can

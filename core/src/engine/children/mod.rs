@@ -16,7 +16,6 @@ use crate::machine::steering::is_spent;
 use crate::machine::{Call, CallState};
 use crate::store::{ItemKind, StoredItem};
 use crate::words::children::{Allowance, ChildOutcome, ChildPlan, Tasks, told};
-use crate::words::ending::CancelReason;
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::{CallId, InboxSeq, ToolName};
 use crate::words::message::ResultStatus;
@@ -332,9 +331,10 @@ impl ChildrenHandler<'_> {
         self.cx.mind.draft.consumed.extend(taken);
         let input = match over {
             Over::Stopped => {
-                let edited = self.cx.mind.edited(call);
-                self.cx.mind.keep_result(result(call, ResultStatus::Cancelled, stopped_alone(), edited));
-                CallInput::Cancelled { reason: CancelReason::UserCancelled }
+                let (edited, reason) = (self.cx.mind.edited(call), self.cx.mind.stops_alone_as());
+                let told = stopped_alone(reason);
+                self.cx.mind.keep_result(result(call, ResultStatus::Cancelled, told, edited));
+                CallInput::Cancelled { reason }
             }
             Over::Answered | Over::Late => {
                 let status = if ok { ResultStatus::Done } else { ResultStatus::Error };

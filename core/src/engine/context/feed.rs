@@ -38,7 +38,8 @@ impl Context {
         let before = std::mem::replace(&mut self.mind.machine, moved.next);
         self.mind.moved = true;
         self.note_move(from, &input);
-        self.mind.draft.history.push(HistoryRow { from, input, at: self.run.now });
+        let to = Some(self.mind.machine.state.kind());
+        self.mind.draft.history.push(HistoryRow::new(from, input, to, self.run.now));
         let closed = moved.effects.iter().find_map(|effect| match effect {
             Effect::CloseStep(batch) => Some(batch.clone()),
             Effect::AnnounceTurn

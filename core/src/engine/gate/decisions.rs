@@ -51,7 +51,8 @@ impl GateHandler<'_> {
         let content = if decision.aborts { aborted(said) } else { rejected(&call.tool, said) };
         let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), shown);
         self.cx.mind.keep_result(denied(call, status, content, self.cx.mind.edited(call), denial));
-        self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Rejected { then } });
+        let input = CallInput::Rejected { then, aborts: decision.aborts };
+        self.cx.feed(Input::Call { call: call.id.clone(), input });
     }
 
     fn on_approval(&mut self, call: &Call, decision: Decision, seq: MessageSeq, at: Timestamp, always: bool) {

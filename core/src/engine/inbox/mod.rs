@@ -5,12 +5,13 @@ use crate::engine::context::Context;
 use crate::engine::context::run::Run;
 use crate::engine::mind::Mind;
 use crate::engine::steering::correcting::corrected;
+use crate::machine::table::admits;
 use crate::machine::{AgentState, CallState};
 use crate::store::{InterruptKind, ItemKind, StoredItem, Wake};
 use crate::words::agent::OnDenial;
 use crate::words::ending::StopCause;
 use crate::words::gate::{DenialRecord, DeniedBy};
-use crate::words::history::{CallInput, Input};
+use crate::words::history::{CallInput, Input, InputKind};
 use crate::words::ids::{InboxSeq, MessageSeq};
 use crate::words::mailbox;
 use crate::words::message::{
@@ -165,7 +166,8 @@ impl InboxHandler<'_> {
         let edited = self.cx.mind.edited(&call);
         // The message is feedback, like the reason of a denial (B29).
         self.cx.mind.keep_result(denied(&call, ResultStatus::Error, content, edited, denial));
-        self.cx.feed(Input::Call { call: call.id, input: CallInput::Rejected { then: OnDenial::GoOn } });
+        let input = CallInput::Rejected { then: OnDenial::GoOn, aborts: false };
+        self.cx.feed(Input::Call { call: call.id, input });
         self.cx.mind.draft.decided = true;
         true
     }
@@ -175,6 +177,23 @@ impl InboxHandler<'_> {
     pub(crate) fn take_steering(&mut self) {
         let taken = self.steering().map(|item| item.seq).collect::<Vec<_>>();
         self.take_messages(&taken);
+    }
+
+    /// Adds the corrections that wait to the transcript, because the model is about to be asked. Steering took earlier
+    /// ones, so these came while the model was asked before in the same step (B14). A correction that also changes the
+    /// mode or the prompt waits for the next steering, where these may change. So does any other message.
+    pub(crate) fn take_corrections(&mut self) {
+        if self.cx.mind.machine.handoff.is_some() {
+            return;
+        }
+        let only_tells = |item: &&StoredItem| {
+            let said = mailbox::said(item);
+            said.correction_by.is_some() && said.briefing.is_empty() && said.reply.is_none()
+        };
+        let taken = self.steering().filter(only_tells).map(|item| item.seq).collect::<Vec<_>>();
+        if !taken.is_empty() {
+            self.take_messages(&taken);
+        }
     }
 
     /// Takes the messages that begin a turn: the steering messages, or else the first one that waited (B49), and
@@ -207,7 +226,10 @@ impl InboxHandler<'_> {
         let gone = inbox.iter().filter(|item| !rest(item)).map(|item| item.seq);
         self.cx.mind.draft.consumed.extend(gone);
         for item in taken {
-            self.take_modes_before(item.seq);
+            // Modes wait for a state in which the mode may change.
+            if admits(self.cx.mind.machine.state.kind(), InputKind::Briefed) {
+                self.take_modes_before(item.seq);
+            }
             let Said { text, briefing, images, mentions, reply, correction_by, .. } =
                 mailbox::said_in(&inbox, item);
             let ended = mailbox::end_of(item);

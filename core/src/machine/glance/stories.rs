@@ -3,10 +3,11 @@
 use crate::machine::{Facts, Machine, transition};
 use crate::store::InterruptKind;
 use crate::time::Timestamp;
+use crate::words::agent::OnDenial;
 use crate::words::ending::{DoneReason, Ending, StopCause};
 use crate::words::error::ErrorInfo;
 use crate::words::gate::ArgumentPatterns;
-use crate::words::history::{CallInput, Input, NewCall, TurnRequest};
+use crate::words::history::{AskedForMore, CallInput, Input, NewCall, TurnRequest};
 use crate::words::ids::{CallId, MessageSeq, PendingId};
 use crate::words::model::StopReason;
 use crate::words::payload::Digest;
@@ -115,6 +116,33 @@ fn steered(stop: Option<DoneReason>) -> Input {
     }
 }
 
+/// Returns an input by which a person is asked for more steps, and the person's decision.
+fn asks_for_more(decided: CallInput) -> Vec<Input> {
+    let call = CallId::new("more").unwrap();
+    let pending = PendingId::new("p.2").unwrap();
+    let notice = MessageSeq(3);
+    let asked = AskedForMore { call: call.clone(), pending, notice, deadline: None, for_procedure: false };
+    let asks = Input::Steered {
+        stop: None,
+        no_output: false,
+        tokens: 0,
+        results: None,
+        cleared: None,
+        asks: Some(Box::new(asked)),
+        usage: Usage::default(),
+        corrected: false,
+    };
+    vec![asks, Input::Parked, Input::Claimed { takeover: false }, Input::Call { call, input: decided }]
+}
+
+fn out_of_time() -> Input {
+    Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false }
+}
+
+fn fails() -> Input {
+    Input::Failed { error: error() }
+}
+
 fn stopped() -> Input {
     Input::Interrupted { kind: InterruptKind::Soft, cause: StopCause::Asked }
 }
@@ -154,6 +182,21 @@ pub(super) fn stories() -> Vec<Vec<Input>> {
             .collect(),
         [message(), vec![asked(), failed(Some(5)), stopped(), Input::TornDown], message()].concat(),
         [message(), vec![asked(), stopped(), Input::TornDown], message()].concat(),
+        [
+            message(),
+            vec![asked(), answered(1)],
+            returned(),
+            asks_for_more(CallInput::Granted { steps: 2 }),
+            vec![steered(None)],
+            answer(),
+            asks_for_more(CallInput::Rejected { then: OnDenial::GoOn, aborts: false }),
+            vec![Input::TornDown],
+        ]
+        .concat(),
+        [message(), vec![asked(), failed(Some(5)), out_of_time(), Input::TornDown]].concat(),
+        [message(), answer(), vec![fails(), Input::TornDown]].concat(),
+        [message(), vec![asked(), answered(1)], returned(), vec![fails(), Input::TornDown]].concat(),
+        [message(), vec![asked(), answered(1)], returned(), vec![stopped(), Input::TornDown]].concat(),
         [
             message(),
             vec![

@@ -29,8 +29,8 @@ impl Found {
 
 /// Returns all faults of a procedure. `has_tool` says whether the agent has a tool of this name.
 ///
-/// A sound procedure keeps these rules. Every target is a state, every state is reached from the first one, and from
-/// every state a row of rows leads to rest. Every input has a source that can bring it in each state with a row for
+/// A sound procedure keeps these rules. Every target is a state, every state is reached from the first one, and a
+/// state of rest is reached from every state. Every input has a source that can bring it in each state with a row for
 /// it: a call of a tool that the state admits, somebody outside or a deadline where the work is parked, or a message
 /// where it is not. From a working state a call leads on. A parked state admits no tools, waits for somebody or has a
 /// deadline, and no cycle leads through deadlines alone.

@@ -153,7 +153,8 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     if let CallInput::Approved { always: true, only, .. } = input {
         machine.always.add(StandingApproval::of(&tool, only));
     }
-    if let CallInput::Rejected { then } = input {
+    if let CallInput::Rejected { then, aborts } = input {
+        batch.aborted |= aborts;
         leave_rest(&mut batch, *then);
     }
     // The gate is asked again about an approved call, because the policy may have changed since, and about a call that
@@ -168,7 +169,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     let effects = if asks_again {
         vec![Effect::Consult(vec![id.clone()])]
     } else if matches!(input, CallInput::StopAsked) {
-        vec![Effect::StopCalls(vec![id.clone()], CancelReason::UserCancelled)]
+        vec![Effect::StopCalls(vec![id.clone()], batch.cancels_as())]
     } else {
         Vec::new()
     };
@@ -211,8 +212,8 @@ fn misplaced((for_more, for_procedure): (bool, bool), input: &CallInput) -> Opti
     }
 }
 
-/// Applies a refusal to the other calls of the batch. Calls that are out or have children go on. The others end
-/// unsent, unless `then` says that they go on.
+/// Applies a refusal to the other calls of the batch. Calls that are out or have children go on here; if the refusal
+/// aborts the batch, they are asked to stop next. The others end unsent, unless `then` says that they go on.
 fn leave_rest(batch: &mut Batch, then: OnDenial) {
     match then {
         OnDenial::GoOn => return,
@@ -223,7 +224,10 @@ fn leave_rest(batch: &mut Batch, then: OnDenial) {
             batch.stops = u32::try_from(batch.calls.len()).unwrap_or(u32::MAX);
         }
     }
-    let rests = |state: &CallState| !state.is_end() && !state.is_out() && state.children().is_none();
+    let aborted = batch.aborted;
+    // The start mark may be written, but this run knows that the call was not sent.
+    let unsent = |state: &CallState| !state.is_out() || (aborted && *state == CallState::Preparing);
+    let rests = |state: &CallState| !state.is_end() && unsent(state) && state.children().is_none();
     for call in batch.calls.iter_mut().filter(|call| rests(&call.state)) {
         call.state = call.ended_unsent(CancelReason::UserRejected);
     }
@@ -349,6 +353,7 @@ fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
 /// Handles the death of the previous run for each call: by its effect class, unless the tool is dangerous.
 fn recover(batch: &mut Batch) {
     let stopping = batch.stopping.as_ref().map(Ending::cancels_as);
+    let alone = batch.cancels_as();
     for call in &mut batch.calls {
         let out = call.state.is_out();
         if call.state.is_end() || call.state.is_blocked() {
@@ -356,8 +361,8 @@ fn recover(batch: &mut Batch) {
         }
         let told = call.state == CallState::CleaningUp;
         call.sent_before |= out;
-        // The turn or the call alone was stopped, so the call is not sent again.
-        let stopped = stopping.or(told.then_some(CancelReason::UserCancelled));
+        // The turn, the step or the call alone was stopped, so the call is not sent again.
+        let stopped = stopping.or(told.then_some(alone));
         call.state = match (out, call.dangerous, call.effect) {
             (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,
             (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) => {

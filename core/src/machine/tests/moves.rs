@@ -229,7 +229,8 @@ fn b13_a_model_is_never_asked_beside_another_and_each_request_has_a_place_of_its
 fn a_refusal_that_cancels_the_rest_leaves_children_to_their_work() {
     let first = CallId::new("call-0").unwrap();
     let beside = [blocked(), children(true), CallState::Approved];
-    let refused = Input::Call { call: first, input: CallInput::Rejected { then: OnDenial::CancelRest } };
+    let rejected = CallInput::Rejected { then: OnDenial::CancelRest, aborts: false };
+    let refused = Input::Call { call: first, input: rejected };
     let moved = move_of(AgentState::Executing { batch: batch(&beside) }, &refused);
     let AgentState::Dispatching { batch } = moved.next.state else { panic!("{:?}", moved.next.state) };
     let states: Vec<&CallState> = batch.calls.iter().map(|call| &call.state).collect();

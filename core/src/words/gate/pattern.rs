@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::words::parameters::{REDACTED, is_secret};
+
 /// Patterns for the arguments of a call, by argument name. In a pattern, `*` stands for any number of
 /// characters, including none. Every named argument must exist and match its pattern. Without any patterns,
 /// all arguments match.
@@ -16,6 +18,9 @@ use serde_json::Value;
 /// compared as it is, and any other value as JSON without spaces.
 ///
 /// The arguments must not contain duplicate keys. Arguments that do are refused before a gate is asked.
+///
+/// As text, the patterns are `name=pattern`, separated by commas. If a name contains `token`, `secret`, `password`, `key` or
+/// `auth`, in any case, the pattern is shown as [`REDACTED`](crate::parameters::REDACTED).
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPatterns(BTreeMap<String, String>);
@@ -29,6 +34,16 @@ impl ArgumentPatterns {
     /// Iterates over the names and patterns.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, pattern)| (name.as_str(), pattern.as_str()))
+    }
+
+    /// Returns the patterns as events show them. The pattern of a name that looks like a secret is
+    /// [`REDACTED`](crate::parameters::REDACTED).
+    #[must_use]
+    pub fn redacted(mut self) -> Self {
+        for (_, pattern) in self.0.iter_mut().filter(|(name, _)| is_secret(name)) {
+            REDACTED.clone_into(pattern);
+        }
+        self
     }
 
     /// Returns true if these JSON arguments match, for rules that hold a call back. One matching value per
@@ -70,7 +85,8 @@ impl std::fmt::Display for ArgumentPatterns {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (at, (name, pattern)) in self.iter().enumerate() {
             let comma = if at > 0 { ", " } else { "" };
-            write!(f, "{comma}{name}={pattern}")?;
+            let shown = if is_secret(name) { REDACTED } else { pattern };
+            write!(f, "{comma}{name}={shown}")?;
         }
         Ok(())
     }
@@ -160,6 +176,16 @@ mod tests {
         assert!(amount.fit(r#"{"order": {"amount": 12}, "urgent": true}"#));
         assert!(amount.fit(r#"{"order.amount": 100, "urgent": true}"#), "a name may have a dot of its own");
         assert!(!amount.fit(r#"{"order": {"amount": 2}, "urgent": true}"#));
+    }
+
+    #[test]
+    fn a50_the_pattern_of_a_secret_is_not_shown_and_still_decides() {
+        let both = patterns(&[("order.api_key", "hunter2"), ("path", "notes/*")]);
+        assert_eq!(both.to_string(), "order.api_key=[redacted], path=notes/*");
+        let shown = serde_json::to_string(&both.clone().redacted()).unwrap();
+        assert_eq!(shown, r#"{"order.api_key":"[redacted]","path":"notes/*"}"#);
+        assert!(both.let_through(r#"{"order": {"api_key": "hunter2"}, "path": "notes/a"}"#));
+        assert!(!both.let_through(r#"{"order": {"api_key": "[redacted]"}, "path": "notes/a"}"#));
     }
 
     #[test]

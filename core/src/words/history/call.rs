@@ -156,6 +156,9 @@ pub enum CallInput {
         /// The consequence for the other calls of the step and for the turn.
         #[serde(default, skip_serializing_if = "is_default")]
         then: OnDenial,
+        /// True if the other calls of the step that are out are stopped, too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        aborts: bool,
     },
     /// A client or the children answered the call, or the wait for children has ended.
     Answered {

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::request::to_body;
-use super::{open, whole};
+use super::{block, block_stop, call_block, open, says, text_block, whole, writes};
 use crate::testing::server::serve;
-use crate::testing::transcript::{Said, check_name, said, thought, transcript, with_reasoning};
+use crate::testing::transcript::{Said, as_message, check_name, said, thought, transcript, with_reasoning};
 use crate::testing::{self, ask, assistant, mentions, request, result, settings, shows, user};
 
 fn ended(status: ResultStatus, said: Message) -> Message {
@@ -95,6 +95,47 @@ async fn the_transcript_is_sent_as_the_service_wants_it() {
             { "name": "web_search", "description": "Ours", "input_schema": { "type": "object", "properties": {} },
               "cache_control": { "type": "ephemeral" } },
         ])
+    );
+}
+
+/// The service may run a tool of its own within an answer. The answer then holds a call and a result of that tool, which
+/// are nobody's to answer.
+#[tokio::test]
+async fn a42_what_the_service_called_itself_is_dropped_with_its_result_and_signatures_go_back() {
+    let found = json!([{ "type": "web_search_result", "title": "T", "url": "u", "encrypted_content": "EqgfCioIARgB" }]);
+    let blocks = [
+        block(0, json!({ "type": "thinking", "thinking": "I search.", "signature": "c2ln" })),
+        block_stop(0),
+        block(1, json!({ "type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {} })),
+        writes(1, "{\"query\": \"x\"}"),
+        block_stop(1),
+        block(2, json!({ "type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": found })),
+        block_stop(2),
+        block(3, json!({ "type": "thinking", "thinking": "I read.", "signature": "bmV3" })),
+        block_stop(3),
+        text_block(4),
+        says(4, "Found."),
+        block_stop(4),
+        call_block(5, "read"),
+        block_stop(5),
+    ];
+    let said = as_message(&testing::answer(open, whole(&blocks, "tool_use")).await);
+    let body = to_body("m", &request(vec![user("one"), said, result("c1", "read", "content")])).unwrap();
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(
+        body["messages"].as_array().unwrap()[1..],
+        [
+            json!({ "role": "assistant", "content": [
+                { "type": "thinking", "thinking": "I search.", "signature": "c2ln" },
+                { "type": "thinking", "thinking": "I read.", "signature": "bmV3" },
+                { "type": "text", "text": "Found." },
+                { "type": "tool_use", "id": "c1", "name": "read", "input": {} },
+            ] }),
+            json!({ "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "c1", "content": "content",
+                  "cache_control": { "type": "ephemeral" } },
+            ] }),
+        ]
     );
 }
 

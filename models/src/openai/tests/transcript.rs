@@ -4,16 +4,15 @@
 
 use std::collections::HashSet;
 
-use holdover_core::ids::CallId;
-use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Message, Notice};
-use holdover_core::model::{AnswerPart, ModelErrorKind, ModelEvent, ModelTool};
+use holdover_core::message::{Message, Notice};
+use holdover_core::model::{ModelErrorKind, ModelEvent, ModelTool};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::request::to_body;
 use super::{delta, finish, model};
 use crate::testing::server::{Reply, serve};
-use crate::testing::transcript::{check_name, said, thought, transcript, with_reasoning};
+use crate::testing::transcript::{as_message, check_name, said, thought, transcript, with_reasoning};
 use crate::testing::{ask, assistant, mentions, request, result, shows, user};
 
 /// Requirements: A35.
@@ -89,17 +88,7 @@ async fn answered(chunks: &[Value]) -> Message {
     let events = ask(&*model(&base_url), request(vec![user("one")])).await;
     serving.await.unwrap();
     let Some(Ok(ModelEvent::Finished(answer))) = events.last() else { panic!("{events:?}") };
-    let mut calls = 0;
-    let parts = answer.parts.iter().cloned().map(|part| match part {
-        AnswerPart::Text(text) => AssistantPart::Text { text },
-        AnswerPart::Reasoning { text, signature } => AssistantPart::Reasoning { text, signature },
-        AnswerPart::Call { tool, arguments } => {
-            calls += 1;
-            let id = CallId::new(format!("c{calls}")).unwrap();
-            AssistantPart::Call(CallRequest { id, tool, arguments })
-        }
-    });
-    Message::Assistant(AssistantMessage { parts: parts.collect(), aborted: false })
+    as_message(answer)
 }
 
 #[tokio::test]
@@ -144,6 +133,34 @@ async fn a42_the_data_of_calls_and_of_reasoning_comes_back_to_the_model_that_wro
         let sent = body.to_string();
         assert!(!sent.contains("extra_content") && !sent.contains("reasoning_details"), "{sent}");
     }
+}
+
+/// Some servers run tools of their own while they answer, and tell of it beside the answer.
+#[tokio::test]
+async fn a42_what_a_server_called_itself_is_no_call_and_the_data_beside_it_comes_back() {
+    let extra = json!({ "google": { "thought_signature": "first" } });
+    let found = json!([{ "index": 0, "type": "search", "arguments": "{}", "output": "a placeholder" }]);
+    let said = answered(&[
+        delta(json!({ "executed_tools": found, "role": "assistant" })),
+        delta(json!({ "content": "Found.", "annotations": [{ "type": "url_citation", "url": "a placeholder" }] })),
+        delta(json!({ "tool_calls": [{
+            "index": 0, "id": "x", "function": { "name": "read", "arguments": "{}" }, "extra_content": extra,
+            "output": "a placeholder",
+        }] })),
+        finish("tool_calls"),
+    ])
+    .await;
+    let body =
+        to_body("test-model", &request(vec![user("one"), said, result("c1", "read", "content")])).unwrap();
+    assert_eq!(
+        body["messages"].as_array().unwrap()[2..],
+        [
+            json!({ "role": "assistant", "content": "Found.", "tool_calls": [{
+                "id": "c1", "type": "function", "function": { "name": "read", "arguments": "{}" }, "extra_content": extra,
+            }] }),
+            json!({ "role": "tool", "tool_call_id": "c1", "content": "content" }),
+        ]
+    );
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ impl Reader {
             let mut pause = Backoff::store();
             loop {
                 let read = match tail.next().await {
-                    Ok(Some(shown)) => Read::Shown(shown),
+                    Ok(Some(shown)) => Read::Shown(shown.redacted()),
                     Ok(None) => Read::Over { has_ended: tail.has_ended },
                     Err(error) if repeats && error.kind() == RuntimeErrorKind::Unavailable => {
                         tracing::debug!(%error, "not read; it is tried again");

@@ -1,0 +1,108 @@
+//! The way from a delivery to its turn: the number of a message in the inbox identifies it, and leads to the turn that
+//! took the message (C06).
+
+use futures::TryStreamExt;
+use holdover_core::event::Event;
+use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, SessionKey, TurnNumber};
+use holdover_core::message::Message;
+use holdover_core::store::{Claim, EventCursor};
+use serde::Serialize;
+
+use super::read::MESSAGES_AT_ONCE;
+use super::standing::machine_of;
+use super::{Delivered, Follow, Runtime};
+use crate::error::RuntimeError;
+
+/// The answer to a delivery: whether it is new, and the number by which its turn is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DeliveredItem {
+    /// Whether the delivery is new.
+    pub delivered: Delivered,
+    /// The number of the delivery in the inbox of its session. It is never given to another delivery.
+    /// [`Runtime::taken`] finds the turn of a message by it.
+    pub item: InboxSeq,
+}
+
+impl DeliveredItem {
+    pub(super) fn accepted(item: InboxSeq) -> Self {
+        Self { delivered: Delivered::Accepted, item }
+    }
+
+    pub(super) fn duplicate(item: InboxSeq) -> Self {
+        Self { delivered: Delivered::Duplicate, item }
+    }
+
+    /// Returns true if an earlier delivery with the same content and key was accepted.
+    pub fn is_duplicate(self) -> bool {
+        self.delivered == Delivered::Duplicate
+    }
+}
+
+/// The turn that took a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Taken {
+    /// The number of the turn, from 1. With the session, it identifies the turn.
+    pub turn: TurnNumber,
+    /// The place of the message in the transcript.
+    pub message: MessageSeq,
+}
+
+/// Returns the number of the item with this key, which the claim has just delivered. If it is not among the items that
+/// fit into the claim, it is the newest one.
+pub(super) fn item_of(claim: &Claim, key: &ItemKey) -> InboxSeq {
+    let found = claim.inbox.iter().find(|item| item.key == *key);
+    found.map_or(claim.session.last_item, |item| item.seq)
+}
+
+impl Runtime {
+    /// Returns the turn that took the message with this number in the inbox, as [`start`](Self::start),
+    /// [`deliver_item`](Self::deliver_item) and [`RunHandle::item`](super::RunHandle::item) return it. Returns `None`
+    /// while the message waits, if it was withdrawn, and for deliveries that are no messages.
+    ///
+    /// Reads the transcript, newest messages first, and for a turn before the last one also the events.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be [read](RuntimeError::Unreadable).
+    pub async fn taken(&self, key: &SessionKey, item: InboxSeq) -> Result<Option<Taken>, RuntimeError> {
+        let session = self.existing(key).await?;
+        let mut to = session.last_message;
+        while to > MessageSeq(0) {
+            let from = MessageSeq(to.0.saturating_sub(MESSAGES_AT_ONCE - 1).max(1));
+            for entry in self.read_range(key, from, to).await? {
+                let Message::User(said) = &entry.message else { continue };
+                if said.item != Some(item) {
+                    continue;
+                }
+                let turn = machine_of(&session)?.map(|machine| machine.turn);
+                // The turn that an older version began does not know its beginning.
+                let of_last = turn.filter(|turn| turn.began > MessageSeq(0) && entry.seq > turn.began);
+                let found = match of_last {
+                    Some(turn) => Some(turn.number),
+                    None => self.turn_of(key, entry.seq).await?,
+                };
+                return Ok(found.map(|turn| Taken { turn, message: entry.seq }));
+            }
+            to = MessageSeq(from.0 - 1);
+        }
+        Ok(None)
+    }
+
+    /// Returns the turn in which this message was added, by the events.
+    async fn turn_of(
+        &self,
+        key: &SessionKey,
+        message: MessageSeq,
+    ) -> Result<Option<TurnNumber>, RuntimeError> {
+        let mut events = self.events(key, EventCursor::START, Follow::Available);
+        let mut turn = None;
+        while let Some(entry) = events.try_next().await? {
+            if let Event::Init { turn: begun, .. } = entry.event {
+                turn = Some(begun);
+            } else if matches!(entry.event, Event::Message { seq, .. } if seq == message) {
+                return Ok(turn);
+            }
+        }
+        Ok(None)
+    }
+}
