@@ -1,4 +1,4 @@
-//! The parts that this build leaves out: their names, a one-line hint how to get them, and stand-ins that print that
+//! The parts that this build leaves out: their names, a one-line hint on how to get them, and stand-ins that print that
 //! hint.
 //!
 //! Other modules use the real module of a part if its feature is on, and the stand-in from here otherwise. A command

@@ -12,12 +12,13 @@ use crate::source::Blueprint;
 /// Returns the files that a message to an agent mentions: those of `paths` (`--mention`), and those that its text names,
 /// if the agent file says so. `definition` is the stored definition of the agent.
 ///
-/// Fails as wrong use if a path of `--mention` names no file that can be read, or if the agent's files are not here.
+/// Fails as wrong use if a path of `--mention` names no file that can be read, or if `--mention` is given and the
+/// agent's files are not here. Also fails as wrong use if those files lie in a sandbox.
 pub(crate) async fn of(definition: &Payload, text: &str, paths: &[String]) -> Result<Mentions, Failure> {
     let refuse = |why: String| Failure::wrong_use(format!("--mention: {why}"));
     let recipe: Recipe = match Blueprint::stored(definition) {
         Ok(blueprint) => blueprint.recipe,
-        // The agent of another program.
+        // The agent belongs to another program.
         Err(_) if paths.is_empty() => return Ok(Mentions::none()),
         Err(why) => return Err(refuse(why)),
     };

@@ -1,5 +1,5 @@
 //! Checks that the core is built only from pure code. The program that drives it (a server, a job, an evaluation)
-//! brings its own transport, clock and random numbers.
+//! brings its own transport, clock and random numbers. Also checks that stores and their suite are built without the core.
 //!
 //! Requirements: A21.
 

@@ -9,7 +9,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls::crypto::CryptoProvider;
 
-/// The maximum time for a connection.
+/// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that is asked.

@@ -1,4 +1,4 @@
-//! Policy gates and hooks that other servers decide.
+//! Policy gates and hooks whose decisions another server makes.
 //!
 //! [`HttpGate`] asks a server of yours before each tool call. Anything but a clear answer is a denial. [`HttpCarrier`]
 //! makes a hook or a summariser of results from a server.

@@ -266,9 +266,9 @@ impl Aside {
     }
 }
 
-/// Returns [`LAST_ANSWER`] after the shutdown was requested. Until then, the worker waits for the answer to its last
-/// claim request, and gives the claims back. If it dropped the claims, their sessions would stay untouched until the
-/// leases have ended. The worker does not wait longer for a store that is silent.
+/// Waits until [`LAST_ANSWER`] has passed since the shutdown was requested. Until then, the worker waits for the answer
+/// to its last claim request, and gives the claims back. If it dropped the claims, their sessions would stay untouched
+/// until the leases have ended. The worker does not wait longer for a store that is silent.
 async fn last_answer_is_late(shutdown: &CancellationToken) {
     shutdown.cancelled().await;
     sleep(LAST_ANSWER).await;

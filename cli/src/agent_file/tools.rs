@@ -28,8 +28,8 @@ pub(super) fn built_in(listed: &[Spanned<String>]) -> Result<Vec<String>, Wrong>
     Ok(tools)
 }
 
-/// Returns true if the files that messages mention are tracked. Refused with a sandbox, because the agent would not see
-/// those files.
+/// Returns true if the files that messages mention are tracked. Fails if that is requested together with a sandbox,
+/// because the agent would not see those files.
 pub(super) fn mentions(
     asked: Option<Spanned<bool>>,
     sandbox: Option<&SandboxOptions>,
@@ -94,7 +94,7 @@ pub(super) fn existing_program(program: &mut String, folder: &Path) -> Result<()
     existing_in(program, folder, &std::env::var_os("PATH").unwrap_or_default())
 }
 
-/// As [`existing_program`], with this value of `PATH`.
+/// Does the same as [`existing_program`], with this value of `PATH`.
 fn existing_in(program: &mut String, folder: &Path, path: &OsStr) -> Result<(), String> {
     beside(program, folder)?;
     if program.contains('/') {

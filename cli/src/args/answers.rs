@@ -73,7 +73,7 @@ Examples:
 pub(crate) struct Deny {
     #[command(flatten)]
     pub(crate) decide: Decide,
-    /// Also cancel the other calls of the step that were not sent
+    /// Also cancel the other calls of the step; those that run are asked to stop
     #[arg(long)]
     pub(crate) abort: bool,
 }

@@ -222,7 +222,8 @@ pub(crate) fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Ins
     Instead { model: drive.model.clone(), base_url: drive.base_url.clone(), root }
 }
 
-/// What was left to a worker: whether it was accepted now or before, and the number of the message, if it was one.
+/// A delivery that is left to a worker: the word that says whether it was accepted now or before, and its number if it
+/// is a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LeftAs {
     word: &'static str,

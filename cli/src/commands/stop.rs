@@ -18,8 +18,8 @@ use crate::store::IfMissing;
 /// The interval between two checks of a session that another process holds.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The time after which the command says why it is still waiting. A living run usually releases the session sooner, also
-/// if a call uses the whole grace.
+/// The time after which the command says why it is still waiting. A living run usually releases the session sooner,
+/// even if a call uses the whole grace period.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Stops the turn of a session, or one call of it.

@@ -40,7 +40,7 @@ pub(crate) struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
-    /// Returns whether the request was made before, and the message that it delivered.
+    /// Returns true if the request was made before, with the number of the message that was delivered.
     pub(crate) fn request(&self) -> (bool, Option<InboxSeq>) {
         (self.duplicate, self.item)
     }

@@ -51,8 +51,8 @@ pub(crate) fn clean(text: &str) -> String {
     escaped(text, |mark, shown| shown.extend(mark.as_char().escape_unicode()))
 }
 
-/// Does the same as [`clean`], and also escapes line ends and tabs. For names, and for all other text that must stay on
-/// one line.
+/// Does the same as [`clean`], and also escapes line ends and tabs. Use it for names, and for all other text that must
+/// stay on one line.
 pub(crate) fn inline(text: &str) -> String {
     clean(text).replace('\n', "\\n").replace('\t', "\\t")
 }

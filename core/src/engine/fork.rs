@@ -35,8 +35,8 @@ pub struct ForkPlan {
     pub status: SessionStatus,
     /// The state of the fork.
     pub state: NewState,
-    /// The new messages: the results that close the open calls, in call order, the notice of their changes to the
-    /// custom state, and the goal of a handoff.
+    /// The new messages: the results that close the open calls, in call order, the notices of their changes to the
+    /// custom state and of the moves of the procedure, and the goal of a handoff.
     pub messages: Vec<Payload>,
     /// The events that report the fork.
     pub events: Vec<Payload>,
@@ -78,8 +78,8 @@ enum Why {
     NothingSaid,
 }
 
-/// Returns the messages of the source that [`plan`] needs: the arguments of the calls of the checkpoint's step, and
-/// their results.
+/// Returns the messages of the source that [`plan`] needs: the edited arguments of the calls of the checkpoint's step,
+/// and the messages among which the results of these calls are.
 ///
 /// # Errors
 /// The state of the checkpoint was written by a newer version, or cannot be read.

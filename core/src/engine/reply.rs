@@ -177,7 +177,7 @@ pub enum Reply {
     /// The lease is lost, or the runtime cannot find out whether it is. Another run may own the session.
     LeaseLost,
     /// The run must leave its session to another run, for example because the process ends. It goes on as far as
-    /// the [`Drain`] says, then leaves the session suspended and due at once.
+    /// the [`Drain`] says. Then it leaves the session suspended and due at once, unless the turn has ended or waits.
     Drain(Drain),
     /// The instant of an [`Action::Await`](super::Action::Await) has passed.
     TimePassed,
@@ -287,7 +287,7 @@ pub enum Ruling {
         /// The ruling on the call with these arguments.
         ruling: Box<Ruling>,
     },
-    /// A hook gives the result of the call: once the call may run, it does not run.
+    /// A hook gives the result of the call. Once the call is allowed, it ends with this result and is not run.
     Answered {
         /// The result.
         output: ToolOutput,

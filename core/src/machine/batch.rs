@@ -20,9 +20,10 @@ use crate::words::payload::is_default;
 /// groups then start unless they conflict with an earlier parked call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// The step. For a request for more steps: the step after which they are requested.
+    /// The step. For a request for more steps or a wait of the procedure: the step that it follows.
     pub step: StepNumber,
-    /// The message of the model that asked for the calls. For a request for more steps: the notice of the request.
+    /// The message of the model that asked for the calls. For a request for more steps or a wait of the procedure: its
+    /// notice.
     pub message: MessageSeq,
     /// The calls, in call order.
     pub calls: Vec<Call>,
@@ -47,8 +48,8 @@ pub struct Batch {
     /// wait, and the model does not see it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_procedure: bool,
-    /// True if a person refused a call and ended the step with it. Calls that are out are asked to stop, and the turn
-    /// goes on after them.
+    /// True if a person refused a call and ended the step with it. Calls that are out are asked to stop. After them
+    /// the turn goes on, unless the refusal also ends it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
 }
@@ -85,7 +86,7 @@ impl Batch {
         !self.for_more && !self.for_procedure
     }
 
-    /// Returns the reason with which a call is cancelled that is stopped while the turn goes on.
+    /// Returns the reason with which a call is cancelled if it is stopped while the turn goes on.
     pub(crate) fn cancels_as(&self) -> CancelReason {
         if self.aborted { CancelReason::UserRejected } else { CancelReason::UserCancelled }
     }
@@ -95,7 +96,7 @@ impl Batch {
         self.calls.iter().all(|call| call.state.is_end())
     }
 
-    /// Returns true if a call is out, or about to be.
+    /// Returns true if a call is out or is about to be sent.
     pub(crate) fn any_out(&self) -> bool {
         self.calls.iter().any(|call| call.state.is_out())
     }

@@ -131,7 +131,7 @@ impl Breaker {
     }
 
     /// Returns the breaker after another failure. A failure changes nothing if its call began before the breaker
-    /// opened. The count of failures starts again if the failure before it is older than
+    /// opened. While the breaker is closed, the count of failures starts again if the failure before it is older than
     /// [`BreakerRules::open_ms_max`].
     #[must_use]
     pub fn failed(before: Option<Self>, failure: Failure<'_>, rules: &BreakerRules, now: Timestamp) -> Self {

@@ -19,7 +19,7 @@ pub fn json() -> serde_json::Value {
     SESSION.json()
 }
 
-/// Returns the table of a session as text, one move per line.
+/// Returns the table of a session as text, one row per line.
 pub fn text() -> String {
     SESSION.text()
 }
@@ -60,7 +60,7 @@ impl<S: Name, I: Name> Table<'_, S, I> {
         self.rows.iter().map(|of| row(of.from.name(), of.on.name(), names(of.to))).collect()
     }
 
-    /// Returns the table as text, one move per line.
+    /// Returns the table as text, one row per line.
     pub fn text(&self) -> String {
         let longest = |least: usize, names: &mut dyn Iterator<Item = usize>| names.fold(least, usize::max);
         let states = longest(STATE_WIDTH, &mut self.rows.iter().map(|row| row.from.name().len()));

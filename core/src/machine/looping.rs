@@ -11,8 +11,8 @@ use crate::words::message::{Message, ToolResult};
 /// The number of newest messages that are searched for calls, unless the rules need more.
 pub const WINDOW: usize = 16;
 
-/// Returns the number of newest messages that are searched: [`WINDOW`], or as many as the highest number in the
-/// rules needs at one call per step. At most [`COUNTED_MAX`] calls are counted.
+/// Returns the number of newest messages that are searched: [`WINDOW`], or as many as the highest number in the rules
+/// needs at one call per step. Numbers above [`COUNTED_MAX`] count as [`COUNTED_MAX`].
 pub fn window(rules: &LoopDetection) -> usize {
     let most = rules.stop_at.max(rules.warn_at).max(rules.withhold_at).min(COUNTED_MAX);
     WINDOW.max(2 * most as usize)

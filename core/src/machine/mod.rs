@@ -1,7 +1,8 @@
 //! The state machine of a session: states, inputs, and transitions.
 //!
-//! [`transition`] is pure and total. An input that the [`table`] does not list for the state is [`Refused`] and
-//! changes nothing. A redelivered input, whose result is already there, is not an error.
+//! [`transition`] is pure and total. An input that the [`table`] does not list for the state, or that does not fit the
+//! data of the state, is [`Refused`] and changes nothing. A redelivered input, whose result is already there, is not
+//! an error.
 
 pub mod batch;
 pub mod breaker;
@@ -95,7 +96,8 @@ pub enum Effect {
     Consult(Vec<CallId>),
     /// Ask these calls to stop, for this reason.
     StopCalls(Vec<CallId>, CancelReason),
-    /// Close the step. Every call in the batch has ended, and the results are due, in call order (INV-08).
+    /// Close the step, the request for more steps, or the wait of the procedure. Every call in the batch has ended.
+    /// The results of a step are due, in call order (INV-08).
     CloseStep(Batch),
     /// Report the changes of the step's calls to the custom state, after their results.
     StateChanged(Merged),

@@ -10,8 +10,8 @@ use crate::words::gate::ArgumentPatterns;
 pub const STANDING_APPROVALS_MAX: usize = 64;
 
 /// The calls that need no approval any more in this session, because a person approved them for the rest of it. A
-/// standing approval satisfies a policy that asks for approval. It never lifts a denial, and it ends with the
-/// session.
+/// standing approval satisfies a policy that asks for one approval by anyone. It never lifts a denial, and it ends
+/// with the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StandingApprovals {

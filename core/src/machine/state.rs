@@ -252,7 +252,8 @@ pub enum SteeringFrom {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<OutputCheck>,
     },
-    /// A turn goes on after an interrupt, a failure or a grant of more steps.
+    /// No step has just ended. The turn resumes after a stop, a failure or a handoff, begins in a parked state of the
+    /// procedure, or goes on after a grant of more steps or a wait of the procedure.
     Resumed,
 }
 
@@ -264,7 +265,8 @@ pub enum CompactionCause {
     Threshold,
     /// The provider refused the request as larger than the model's context.
     ContextLimit {
-        /// The provider's error. It ends the turn if no summary can be made.
+        /// The provider's error. It ends the turn if the request cannot be shortened, unless a more exact error is
+        /// known.
         error: ErrorInfo,
     },
     /// A caller requested a summary while the session rested.

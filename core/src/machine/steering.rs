@@ -36,19 +36,20 @@ pub struct View<'a> {
     pub text: &'a str,
 }
 
-/// Returns the ending of the turn, or `None` if the next step follows.
+/// Returns the ending of the turn, or `None` if the turn goes on: the next step follows, or the procedure waits.
 ///
 /// The first rule that applies decides:
 ///
 /// 1. A handoff ends the turn.
 /// 2. A valid return value ends the turn.
 /// 3. A stop signal of a tool, or a stop condition, ends the turn.
-/// 4. The turn fails if the model owes a return value after the last reminder, or if it refused to answer.
+/// 4. The turn fails if the model owes a return value after the last reminder.
 /// 5. In a parked state of the procedure, the turn waits.
-/// 6. The turn goes on after calls, if messages wait, if a hook corrects the model, in a working state of the procedure,
-///    if the model owes a return value, or if a resumed turn has no whole answer yet. Then the step limit and the budgets
-///    may end it.
-/// 7. The turn fails if the answer was cut off. Any other answer ends it.
+/// 6. The turn fails if the model refused to answer.
+/// 7. The turn goes on after calls, if messages wait, if a hook corrects the model, in a working state of the
+///    procedure, if the model owes a return value, or if a resumed turn has no whole answer yet. Then the step limit
+///    and the budgets may end it.
+/// 8. The turn fails if the answer was cut off. In all other cases it ends normally.
 ///
 /// Stops from outside are handled elsewhere.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
@@ -174,7 +175,7 @@ fn reached(used: u64, limit: Option<u64>) -> bool {
 
 /// Returns the cost of a model call, in millionths of a dollar, rounded down.
 pub fn cost_microusd(tokens: &TokenUsage, prices: &Prices) -> u64 {
-    // Cached tokens are part of the input tokens. A provider may report more of them than that.
+    // Cached tokens are part of the input tokens. A provider may report more cached tokens than input tokens.
     let cached = tokens.cached.min(tokens.input);
     let written = tokens.cache_written.min(tokens.input - cached);
     let priced = [

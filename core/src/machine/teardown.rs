@@ -10,7 +10,7 @@ use crate::words::ending::HandedTo;
 /// Each task is done at least once, and doing it again is harmless.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teardown {
-    /// True if surroundings were provisioned for the turn, even if only partly.
+    /// True if the surroundings of the turn must be freed, even if they were provisioned only in part or not at all.
     pub provisioned: bool,
     /// The children to stop: those that the turn no longer waits for, and those that must not outlive it. After an
     /// abort, these include the sessions to which this one was handed over.

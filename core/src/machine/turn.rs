@@ -120,28 +120,30 @@ pub struct Turn {
     /// The number of steps of this turn after which hooks corrected the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub corrections: u32,
-    /// The step before which a summary was last tried. It is tried again for the same step only if it failed
-    /// and a provider refuses the request as too long.
+    /// The step before which a summary was last tried. It is tried again for the same step only if a provider refuses
+    /// the request as too long. While another model is left, the last summary must also have failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
     /// The number of times that the present model refused the newest step as too long.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refused: u32,
-    /// The model that this step is asked of: 0 is the agent's first model, 1 its first fallback, and so on.
+    /// The number of the model that is asked in this step: 0 is the agent's first model, 1 its first fallback, and so
+    /// on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model: u32,
-    /// The latest instant at which the hold of an open circuit ends. Errors of the circuit until then do not count
+    /// The latest instant until which an open breaker holds the model. Errors of the breaker until then do not count
     /// as new attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// The number of calls in a row that could not be run. A call that succeeds, or returns a result for later,
-    /// resets it.
+    /// The number of calls in a row that could not be run, or whose outcome was lost. A call that succeeds, or returns
+    /// a result for later, resets it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub broken: u32,
     /// True if calls of the turn that end in doubt can be settled by hand.
     #[serde(default, skip_serializing_if = "is_default")]
     pub asks_in_doubt: bool,
-    /// True if the surroundings are provisioned for the turn, even if only partly.
+    /// True if the turn has surroundings that are not freed yet. Set when the turn begins, before they are
+    /// provisioned.
     #[serde(default, skip_serializing_if = "is_default")]
     pub provisioned: bool,
     /// True if the model has finished its answer and no message has come since. Then there is nothing to ask the
@@ -165,7 +167,8 @@ pub struct Turn {
     /// The session that takes over once the step is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handing_over: Option<Box<HandedTo>>,
-    /// The instant from which the present work on the turn is counted: the latest claim or parking.
+    /// The instant from which the present work on the turn is counted: the latest claim or parking, or the beginning
+    /// of the turn.
     pub claimed_at: Timestamp,
 }
 
@@ -232,7 +235,7 @@ impl Machine {
         self.successors.push(to);
     }
 
-    /// Moves the work of the procedure.
+    /// Moves the work to the state to which the last of these moves leads. Does nothing without moves.
     pub(super) fn follow(&mut self, moves: &[ProcedureMove]) {
         if let Some(last) = moves.last() {
             self.procedure = Some(last.to.clone());
@@ -330,7 +333,7 @@ impl Turn {
     }
 
     /// Returns the number of the attempt that follows `attempt`, which failed at `now`. All failures while an open
-    /// circuit holds the model until `held_until` count as one attempt.
+    /// breaker holds the model until `held_until` count as one attempt.
     pub(super) fn attempt_after(
         &mut self,
         attempt: u32,

@@ -39,7 +39,7 @@ pub struct View {
 }
 
 impl View {
-    /// Returns true if the whole transcript is shown.
+    /// Returns true if the view is as at the beginning: the whole transcript is shown, and nothing is counted yet.
     pub fn is_whole(&self) -> bool {
         *self == Self::default()
     }

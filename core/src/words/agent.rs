@@ -81,8 +81,9 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
     /// The fallback of each tool that has one: the tool that is called with the same arguments if a call of the first
-    /// could not be run and is not sent again. Such a call is never in doubt and was never refused. The gate decides on
-    /// it as a call of the fallback. A fallback may have a fallback, up to [`TOOL_FALLBACKS_MAX`] in a row.
+    /// could not be run or gave no result, and is not sent again. A call that may have acted does not fall back, nor
+    /// does a dangerous read that was sent. The gate decides anew, as on any call of the fallback. A fallback may have
+    /// a fallback, up to [`TOOL_FALLBACKS_MAX`] in a row.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tool_fallbacks: BTreeMap<ToolName, ToolName>,
     /// The token prices of models that are set for one mode. A mode that is not listed has the prices of the
@@ -100,7 +101,8 @@ pub struct AgentSpec {
     /// Tools that only people may use. The model does not see these tools, and its calls of them are refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
-    /// The consequence when a person refuses a call without giving a reason.
+    /// The consequence when a person refuses a call without giving a reason. A refusal that also ends the batch has at
+    /// least the effect of [`OnDenial::CancelRest`], even with a reason.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_denial: OnDenial,
     /// The points at which the hooks of the embedding program are called.
@@ -233,7 +235,7 @@ impl AgentSpec {
         usize::try_from(model.checked_sub(1)?).ok().and_then(|at| self.fallback.get(at))
     }
 
-    /// Returns the tool that is called if this one could not be run, if there is one and the agent has it.
+    /// Returns the fallback of this tool, if it has one and the agent has that tool.
     pub(crate) fn fallback_of(&self, tool: &str) -> Option<&ToolSpec> {
         let named = self.tool_fallbacks.iter().find(|(from, _)| from.as_str() == tool);
         named.and_then(|(_, to)| self.tool(to.as_str()))

@@ -14,7 +14,8 @@ pub enum CancelReason {
     /// An earlier message was edited, so the turn was stopped.
     #[serde(rename = "system:edited")]
     SystemEdited,
-    /// The engine ended the turn, because of an error or a limit.
+    /// The engine ended the turn, because of an error or a limit. Also, the call is a read that was out in the session
+    /// from which this session was forked.
     #[serde(rename = "system:disposed")]
     SystemDisposed,
     /// The call is dangerous, and its run died before the call started.

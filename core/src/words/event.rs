@@ -85,7 +85,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<MessageSeq>,
     },
-    /// The surroundings of the turn are provisioned.
+    /// The surroundings of the turn are provisioned. Not written if they have no descriptions.
     Provisioned {
         /// Descriptions of the provisioned surroundings, for people.
         what: Vec<String>,
@@ -210,7 +210,7 @@ pub enum Event {
     Suspended {
         /// The kind of the suspension.
         kind: OutcomeKind,
-        /// The instant at which the turn continues by itself. `None` if it waits only for others.
+        /// The instant at which the turn continues by itself. `None` if it waits only for others, without a deadline.
         until: Option<Timestamp>,
         /// The answers, outcomes and timers that the turn waits for. Empty if another run is to continue it.
         owed: Vec<Owed>,
@@ -244,15 +244,15 @@ pub enum Event {
         /// The reason why the call gave no result.
         why: String,
     },
-    /// A call could not be run, and the fallback of its tool is called in its place.
+    /// A call could not be run or gave no result, and the fallback of its tool is called in its place.
     CallFellBack {
         /// The id of the call.
         call: CallId,
-        /// The tool that could not be run.
+        /// The tool that was called before.
         from: String,
         /// The tool that is called in its place, if the gate allows it.
         to: String,
-        /// The reason why the call could not be run.
+        /// The reason why the call gave no result.
         why: String,
     },
     /// The circuit of the turn opened, because too many calls in a row could not be run or gave no result.
@@ -299,7 +299,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<MessageSeq>,
     },
-    /// Freeing the surroundings of the turn failed. The outcome of the turn does not change.
+    /// Freeing the surroundings of the turn failed, or was not tried, because earlier runs died or could not go on.
+    /// The outcome of the turn does not change.
     TeardownFailed {
         /// The error of the teardown.
         error: ErrorInfo,

@@ -20,7 +20,7 @@ pub enum LetterCause {
     Poisoned,
     /// A model failed with an error that may pass, and no retry was left.
     Retries,
-    /// Several tool calls in a row could not be run, each after its own retries.
+    /// Several tool calls in a row could not be run or gave no result, each after its own retries.
     Circuit,
 }
 
@@ -43,7 +43,7 @@ pub struct Letter {
     pub cause: LetterCause,
     /// The error with which the turn failed.
     pub error: ErrorInfo,
-    /// The number of attempts: runs that died, requests to the last model, or calls in a row that could not be run.
+    /// The number of attempts: runs that died, requests to the last model, or calls in a row without a result.
     pub attempts: u32,
     /// The first run that died. For other causes than dead runs, the run that gave the turn up.
     pub first_run: Epoch,

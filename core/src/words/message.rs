@@ -41,9 +41,9 @@ pub enum Message {
     Tool(ToolResult),
     /// A decision on a call, usually of a person. It is kept for the record; no model sees it.
     Decision(DecisionRecord),
-    /// A message of the engine to followers of the session, for example about a step limit or about arguments
-    /// that a hook rewrote. The model sees a notice only if it reports the effects of a turn that was taken
-    /// back, or settles a call that ended in doubt.
+    /// A message of the engine to followers of the session, for example about a step limit or about arguments that a
+    /// hook rewrote. The model sees a notice only if it reports the effects of a turn that was taken back, settles a
+    /// call that ended in doubt, or reports moves of the procedure.
     Notice(Notice),
     /// A summary of the conversation so far, or the extract of a handoff. The model sees it in place of the
     /// messages that it covers.
@@ -96,7 +96,7 @@ pub struct UserMessage {
     /// The text of the message.
     pub text: String,
     /// The inbox item of the message. `None` if the message is the goal of a handoff, a correction by a hook, or a
-    /// reminder to return a value. A correction from outside has one.
+    /// reminder of the engine. A correction from outside has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
     /// The changes to the mode and the system prompt that apply from this message on.
@@ -109,8 +109,8 @@ pub struct UserMessage {
     #[serde(default, skip_serializing_if = "Mentions::is_empty")]
     pub mentions: Mentions,
     /// True if the engine wrote the message, or a correction that the user did not say: a correction by a hook or from
-    /// outside, a reminder to return a value, or a report of the end of a background child. Not recorded in old
-    /// messages.
+    /// outside, a reminder to return a value or to go on with the procedure, or a report of the end of a background
+    /// child. Not recorded in old messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_engine: bool,
 }
@@ -258,8 +258,8 @@ pub struct ToolResult {
     /// The pictures that the model sees beside the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
-    /// The tools that could not be run before, in order, if the result is that of a fallback. The first is the one that
-    /// the model asked for. The text begins with a line about it.
+    /// The tools that were called before and could not be run or gave no result, in order, if the result is that of a
+    /// fallback. The first is the one that the model asked for. The text begins with a line about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instead_of: Vec<NotRunTool>,
 }
@@ -286,13 +286,15 @@ impl ToolResult {
 pub enum ResultStatus {
     /// The call succeeded.
     Done,
-    /// The call failed, was not answered in time, or was refused by a person with a reason. The text says why.
+    /// The call failed, was not answered in time, or was refused by a person with a reason that does not end the
+    /// batch. The text says why.
     Error,
     /// The policy refused the call, or only people may use its tool.
     Denied,
-    /// A person refused the call without a reason.
+    /// A person refused the call without a reason, or ended the batch with the refusal.
     RejectedByUser,
-    /// The call was stopped before it acted, or before its delayed result was due.
+    /// The call was stopped before it acted, or before its delayed result was due. If a client, children or the source
+    /// of a fork worked on it, they may have acted.
     Cancelled,
     /// The outcome of the call is unknown. It may have acted.
     InDoubt,
@@ -326,8 +328,9 @@ pub struct Decision {
     /// New arguments for the call, as JSON text. They are checked again by the schema and the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// If true, later calls of this tool in this session need no approval, unless the policy denies them.
-    /// Ignored in a refusal.
+    /// If true, later calls of this tool in this session need no approval, unless the policy denies them, names the
+    /// people who must approve, or requires several approvals. Ignored in a refusal, and if the present call has such
+    /// terms.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
     /// Limits `always` to calls whose arguments match these patterns. If the arguments of the present call do

@@ -50,10 +50,10 @@ pub struct Procedure {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Source {
-    /// A call of this tool succeeded.
+    /// A call of this tool succeeded, or its fallback did in its place.
     Done(ToolName),
-    /// A call of this tool ran and failed, or its client did not answer in time. A call that was refused before it ran, was
-    /// stopped, or is in doubt is no source.
+    /// A call of this tool failed, could not be run, or was not answered in time by its client or its children. A call
+    /// that was refused, was not approved in time, was stopped, or is in doubt is no source.
     Failed(ToolName),
     /// Somebody outside answers while the work is parked.
     Outside,
@@ -69,7 +69,8 @@ pub enum Source {
 pub enum ProcedureNature {
     /// A turn may end here.
     Rest,
-    /// A turn goes on until a call leads to another state, a limit ends it, or it is stopped.
+    /// The model cannot end its turn here: it is asked again until a call leads to another state. Limits, errors,
+    /// stops and stop signals end the turn nevertheless.
     Working,
     /// The session waits for an input. No call runs, and the model is not asked.
     Parked,
@@ -194,7 +195,7 @@ pub struct CallLeads {
     pub failed: Vec<ProcedureMove>,
 }
 
-/// The part of a procedure in the beginning of a turn.
+/// The moves of a procedure with which a turn begins, and the mark of a turn that begins with a wait.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcedureBegins {
     /// The moves with which the turn begins, in order: into the first state, and by the message.

@@ -19,7 +19,7 @@ pub enum RunKind {
     Execute,
     /// A caller asked to continue a turn that waited, was interrupted or had failed.
     Resume,
-    /// A caller asked to try a failed or interrupted turn again.
+    /// A caller asked to try a failed or interrupted turn again, or answered its dead letter.
     Retry,
     /// The previous run died.
     Recovery,

@@ -13,7 +13,7 @@ pub struct Suspension {
     /// The kind: `suspended_client_tool`, `suspended_awaiting_children`, `suspended_step_partial` or
     /// `suspended_until`.
     pub kind: OutcomeKind,
-    /// The instant at which the turn continues by itself. `None` if it waits only for others.
+    /// The instant at which the turn continues by itself. `None` if it waits only for others, without a deadline.
     pub until: Option<Timestamp>,
     /// The things that the session waits for, in call order. Empty if another run is to continue the turn.
     pub owed: Vec<Owed>,
@@ -42,7 +42,7 @@ pub struct Owed {
 pub enum OwedKind {
     /// A person must decide.
     Approval,
-    /// A client must return a result.
+    /// A client must return a result, or somebody outside must give an input of the procedure.
     ClientTool,
     /// Children must return their outcomes.
     Child,

@@ -70,8 +70,9 @@ pub struct ToolSpec {
     /// The effect class, which decides what happens to a call after a crash.
     #[serde(default)]
     pub effect: EffectClass,
-    /// True if the tool is dangerous. On recovery this takes precedence over the effect class: a call that
-    /// was not started is cancelled, and a call that was started ends in doubt.
+    /// True if the tool is dangerous. On recovery this takes precedence over the effect class: a call that was not
+    /// started is cancelled unless it is parked, and a call that was started ends in doubt. A call of a dangerous tool
+    /// is never sent again.
     #[serde(default)]
     pub dangerous: bool,
     /// The party that runs the tool.
@@ -90,12 +91,12 @@ impl ToolSpec {
     }
 }
 
-/// A tool that could not be run, so that its fallback was called in its place.
+/// A tool whose call could not be run or gave no result, so that its fallback was called in its place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NotRunTool {
     /// The name of the tool.
     pub tool: String,
-    /// The reason why it could not be run, cut after 1000 characters.
+    /// The reason why the call gave no result, cut after 1000 characters.
     pub why: String,
 }
 
@@ -219,7 +220,7 @@ pub enum Stopped {
     Unknown,
 }
 
-/// One call, as the tool receives it. Two calls are equal if all but their handles is.
+/// One call, as the tool receives it. Two calls are equal if everything except their handles is equal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     /// The session that the call belongs to.
@@ -332,7 +333,7 @@ impl From<ToolOutput> for ToolReturn {
     }
 }
 
-/// The error of a call that returned no output.
+/// The error of a call that returned no output. A call of a dangerous tool is never sent again, whatever its error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// The tool ran but could not do the task. The model sees this text.

@@ -1,4 +1,5 @@
-//! Transcripts that grow beyond the context of the model.
+//! Summaries of old messages, because a transcript grows beyond the context of the model or because somebody asks. Also,
+//! results that are cleared.
 //!
 //! Requirements: A10, A68, A70, C63.
 

@@ -1,4 +1,4 @@
-//! Hooks that correct the course of a turn: the model gets the correction before its next call.
+//! Corrections of the course of a turn, by hooks and from outside: the model gets them before its next call.
 //!
 //! Requirements: B14, B21, B17, B09, B06.
 

@@ -204,7 +204,7 @@ fn h18_a_session_that_is_taken_back_has_the_state_of_then() {
     bench.say_instead(11, "three again");
     bench.run().model(text("done"));
     assert_eq!(custom(&bench), json!({ "turn": "two", "log": ["one", "two"] }));
-    // This rollback reaches back over messages that were already taken back.
+    // This edit reaches back over messages that were already taken back.
     bench.say_instead(6, "two again");
     let mut run = bench.run();
     assert_eq!(custom(&bench), json!({ "turn": "one", "log": ["one"] }));

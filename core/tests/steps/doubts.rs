@@ -56,7 +56,7 @@ fn settled(bench: &Bench) -> Vec<SettlementRecord> {
     bench.transcript().into_iter().filter_map(record).collect()
 }
 
-/// Returns what the model is shown, from its newest answer on, as texts of users.
+/// Returns the texts that the model is shown as messages of users. Settlements are among them.
 fn heard(run: &Run<'_>) -> Vec<String> {
     let said = |message| match message {
         Message::User(said) => Some(said.text),

@@ -1,4 +1,4 @@
-//! Calls that could not be run and go on as the fallback of their tool.
+//! Calls that could not be run or gave no result, and go on as the fallback of their tool.
 //!
 //! Requirements: C53.
 
@@ -99,7 +99,7 @@ fn c53_a_call_that_could_not_be_run_is_retried_then_goes_on_as_the_fallback_with
 #[test]
 fn c53_the_gate_decides_on_the_fallback_as_on_a_call_of_that_tool() {
     for approves in [true, false] {
-        // Approvals of the first tool, even for good, are none of the second.
+        // An approval of the first tool, even for the rest of the session, does not count for the second.
         let bench = at_once(&[("edit", "wipe")]);
         let mut run = go(&bench);
         run.model(calls(&["edit"]));
@@ -169,7 +169,7 @@ fn c53_only_a_call_that_did_not_act_falls_back() {
     for (tool, fails, falls_back, status) in [
         ("note", not_run as fn() -> _, true, ResultStatus::Done),
         ("put", not_run, true, ResultStatus::Done),
-        // It read, or did not. Neither does harm.
+        // A read does no harm, whether it took place or not.
         ("look", lost, true, ResultStatus::Done),
         ("put", lost, false, ResultStatus::InDoubt),
         ("note", lost, false, ResultStatus::InDoubt),
@@ -208,7 +208,7 @@ fn c53_a_dangerous_call_is_never_sent_again_but_falls_back_if_it_was_never_sent(
 
 #[test]
 fn c53_a_fallback_survives_the_death_of_its_run_before_and_while_the_gate_is_asked() {
-    // At most once: without the record of the fallback, the first call would be in doubt.
+    // The tool is `at_most_once`, so without the record of the fallback the first call would be in doubt.
     let bench = at_once(&[("note", "pay")]);
     let mut run = go(&bench);
     run.model(calls(&["note", "look"]));

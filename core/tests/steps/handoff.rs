@@ -381,7 +381,7 @@ fn b50_from_the_middle_of_a_turn_what_was_open_stays_behind() {
 }
 
 /// Plays one run of the session that takes over, in which every action waits its turn. The run dies when the count in
-/// `stop` is used up. Returns true if the session needs no further run.
+/// `stop` is used up. Returns true if the session was not due, or if the run came to its end.
 fn run_until(bench: &Bench, stop: &mut Option<usize>, answered: bool) -> bool {
     let Some(claim) = bench.claim() else { return true };
     let mut run = Run::holding(bench, claim, &["read", "commit", "stage", "consult"]);

@@ -186,7 +186,7 @@ fn c52_an_error_that_is_final_leaves_none() {
     };
     fails(ModelErrorKind::Auth, Retries::default());
     fails(ModelErrorKind::Quota, Retries::default());
-    // Nothing was tried again.
+    // This agent does not retry, so no retries ran out.
     fails(ModelErrorKind::Provider, Retries::none());
 }
 

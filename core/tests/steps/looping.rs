@@ -60,7 +60,7 @@ fn a26_one_that_pages_through_results_is_not() {
 
 #[test]
 fn a31_zero_turns_it_off() {
-    // Also beside a threshold that is not 0.
+    // This also holds if another threshold is not 0.
     for warn_at in [0, 3] {
         let bench = Bench::with(|agent| agent.loops = LoopDetection::default().stop_at(0).warn_at(warn_at));
         bench.say("look");

@@ -86,7 +86,7 @@ fn b09_mentions_stay_and_go_with_their_message() {
     assert_eq!(mentioned(&run.model_sees().0), [["a.rs"], ["c.rs"]], "enqueued");
     run.model(text("seen"));
 
-    // The message edits the first one. What was taken back mentions nothing any more.
+    // The message edits the first one. The mentions of messages that were taken back are not shown.
     bench.say_as(Said { edits: Some(MessageSeq(1)), ..mentions("see @d.rs", &["d.rs"]) });
     let mut run = bench.run();
     assert_eq!(mentioned(&run.model_sees().0), [["d.rs"]]);
@@ -107,7 +107,7 @@ fn b09_a_waiting_message_whose_text_is_replaced_no_longer_mentions_the_old_files
     let bench = Bench::new();
     bench.say_as(mentions("see @a.rs", &["a.rs"]));
     let (waits, _) = bench.queued().pop().unwrap();
-    // The form that older versions wrote.
+    // Older versions wrote this form, without mentions.
     bench.signal(&serde_json::json!({ "signal": "replaced", "of": waits, "text": "never mind" }));
     let run = bench.run();
     let seen = run.model_sees().0;

@@ -155,7 +155,7 @@ fn d01_a_procedure_admits_tools_by_state_and_parks_until_somebody_outside_answer
     assert_eq!((bench.dones(), stands(&bench).as_deref()), (vec![DoneReason::ModelStop], Some("done")));
     check::at_rest(&bench);
 
-    // A message of the user is an input of this state. A correction from outside is none.
+    // A message of the user is an input of this state. A correction from outside is not.
     bench.say_as(Said { correction_by: Some("ann".into()), ..Said::new("be polite") });
     bench.run().model(text("I am."));
     assert_eq!(stands(&bench).as_deref(), Some("done"));

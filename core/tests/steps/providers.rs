@@ -83,7 +83,7 @@ fn pieces(message: &Message) -> Option<(Side, Vec<Piece>)> {
             };
             Some((Side::Model, said.parts.iter().filter_map(piece).collect()))
         }
-        // Such a message is shown as a user's message, made before this point.
+        // The view shows such a message as a user's message, or not at all, so none is left here.
         Message::Summary(_) | Message::Decision(_) | Message::Notice(_) => None,
     }
 }

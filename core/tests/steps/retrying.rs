@@ -1,4 +1,5 @@
-//! Calls that could not be run. They are retried as their effect class allows, then counted, until the circuit opens.
+//! Calls that could not be run or gave no result. They are retried as their effect class allows, then counted, until the
+//! circuit opens.
 //!
 //! Requirements: C49, C52, U10.
 

@@ -1,7 +1,8 @@
 //! One run of a session, performed step by step as a test directs.
 //!
-//! Reads, writes, questions to the gate and stops of the model are performed as soon as they are asked for, unless
-//! the test holds them back. The test answers for the model and the tools, and moves the clock.
+//! Reads, writes, questions to the gate, checks of calls that may begin early, and stops of the model are performed as soon
+//! as they are asked for, unless the test holds them back. The test answers for the model and the tools, and moves the
+//! clock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Failed summaries, fallback models that can read a longer context, and the token count after a summary is taken back.
+//! Failed summaries, fallback models that can read a longer context, the token count after a summary is taken back, and
+//! requested summaries while other items wait.
 //!
 //! Requirements: A69, B10, B38, B50, C53.
 

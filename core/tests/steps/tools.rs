@@ -1,4 +1,4 @@
-//! Tool calls: order, refusals, sizes, stops and timers.
+//! Tool calls: order, refusals, sizes, time limits and timers. Also, the waits before the model is called again.
 //!
 //! Requirements: A43, A49, A53, B23, B26, B31, B34, B39, C23, C24, D10, H09.
 

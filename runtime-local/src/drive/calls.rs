@@ -59,8 +59,8 @@ impl Driver {
         }
     }
 
-    /// Takes back a call whose task found that the lease had ended. If it was told to stop meanwhile, it is never
-    /// sent.
+    /// Takes back a call that was not sent, because the lease had ended or because no call is sent any more. In the
+    /// first case, the call waits for the renewal of the lease. If it was told to stop meanwhile, it is never sent.
     pub(super) fn came_back_unsent(&mut self, call: CallOut) {
         self.tell_over(&call.id);
         if self.calls.unsent(&call.id) {

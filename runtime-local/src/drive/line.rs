@@ -20,8 +20,8 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// Returns a request that the call may heed until `until`. `after` is the time to find out whether a call that
-    /// does not has acted.
+    /// Returns a request that the call may heed until `until`. `after` is the time that the run waits after that, to
+    /// find out whether a call that did not heed the request has acted.
     pub(super) fn by(until: Instant, after: Duration, reason: CancelReason) -> Self {
         let grace = until.saturating_duration_since(Instant::now());
         Self { request: StopRequest { reason, grace }, grace_ends: until, given_up: until + after }
@@ -68,7 +68,7 @@ impl Line {
     }
 }
 
-/// The reports of a call that were not shown yet, as one.
+/// The reports of a call that were not shown yet, merged into one.
 #[derive(Clone)]
 pub(super) struct Reports(watch::Sender<Option<Progress>>);
 

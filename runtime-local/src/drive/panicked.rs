@@ -1,4 +1,4 @@
-//! Handles a run that panics, in the program's observer or in the engine itself. Tools, models, gates, hooks,
+//! Handles a run that panics because of the program's observer or of the engine itself. Tools, models, gates, hooks,
 //! summarisers and provisioners run in tasks of their own, and their panics count as failed answers.
 
 use std::panic::AssertUnwindSafe;
@@ -43,9 +43,9 @@ impl AfterPanic {
         Self { cx: cx.clone(), key, run, agent }
     }
 
-    /// Ends the turn with `engine.panicked`. This fails if the lease has ended, or if the ending panics, too. Another
-    /// run then takes the session over once the lease has ended. After five lost runs in a row without a commit, the
-    /// turn ends with the error `engine.poisoned`.
+    /// Ends the turn with `engine.panicked`. This fails if the lease has ended, if the run was only to end the turn or
+    /// the session, or if the ending panics, too. Another run then takes the session over once the lease has ended.
+    /// After five lost runs in a row without a commit, the turn ends with the error `engine.poisoned`.
     pub(super) async fn end(self, words: String) -> Result<RunOutcome, RuntimeError> {
         tracing::error!(session = %self.key, panic = words, "a run panicked");
         let panicked = || RuntimeError::Panicked { key: self.key.clone(), detail: words.clone() };

@@ -17,7 +17,7 @@ use super::line::Stop;
 use crate::clock::{Lease, far};
 use crate::guard::guarded;
 
-/// The time that a tool has to say whether a call that took too long has acted.
+/// The time that a tool has to say whether a call that was stopped, or that took too long, has acted.
 pub(super) const ASK_STOPPED: Duration = Duration::from_secs(2);
 
 /// A call that is being sent.
@@ -60,7 +60,8 @@ impl Phase {
 
 impl Sending {
     /// Waits for `way_is_free`, then performs [all three phases](Self::through). Returns the result and the time that
-    /// the phases took, or `None` if the call did not act. If the call is told to stop during the wait, it is not sent.
+    /// the phases took, or `None` if the call did not act because the lease had ended or no call is sent any more. If
+    /// the call is told to stop during the wait, it is not sent.
     pub(super) async fn timed_after(mut self, way_is_free: impl Future<Output = ()>) -> Brought {
         tokio::select! {
             biased;
@@ -109,7 +110,8 @@ impl Sending {
         }
     }
 
-    /// Performs the first two phases. If the call is stopped in the second, asks the tool whether it has acted.
+    /// Performs the first two phases. If the call is stopped in the second or takes too long there, asks the tool
+    /// whether it has acted.
     async fn out(mut self, until: Instant, phase: Phase) -> Option<Result<ToolReturn, ToolError>> {
         if !may_act(&self.lease, &self.closed) {
             return None;
@@ -147,7 +149,7 @@ impl Sending {
                 () = sleep_until(until) => None,
             };
             match stopped {
-                // What only prepares is not waited for.
+                // A call that is still being prepared is not waited for.
                 Some(stop) if phase.is_acting() => tokio::select! {
                     biased;
                     result = acting => return result,

@@ -135,8 +135,8 @@ impl Preparing {
         }
     }
 
-    /// Asks the provisioner once. Returns its description, or the error and whether it is transient: a time-out is, a panic
-    /// is not.
+    /// Asks the provisioner once. Returns its description, or the error and whether it is transient. A time-out is
+    /// transient, and a panic is not. Of other errors, the provisioner says whether they are.
     async fn once(&self, provisioner: &Arc<dyn Provisioner>) -> Result<Option<String>, (ErrorInfo, bool)> {
         let (provisioner, key, turn) = (Arc::clone(provisioner), self.key.clone(), self.turn);
         let made = in_time(&self.host, "provision", async move {

@@ -43,11 +43,12 @@ enum Write {
     Lost,
 }
 
-/// After each this many deltas of a call, the time between two of them grows by one interval.
+/// The time between two deltas of a call grows by one interval each time that this many have been shown.
 const RARER_AFTER: u32 = 200;
 
 /// The writer of the deltas that show readers a running call: once the call has been out for the time `every`, and then
-/// its progress, at most once in this time. If a write fails, only this delta is lost.
+/// its progress, at most once in this time and more rarely if the call lasts. If a write fails, only this delta is
+/// lost.
 pub(super) struct Running {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) fence: Fence,

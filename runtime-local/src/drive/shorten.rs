@@ -1,4 +1,5 @@
-//! Summarises old results in the background, with the program's own summariser or the agent's model.
+//! Summarises old results in the background, with the program's own summariser, a model for summaries, or the agent's
+//! model.
 
 use std::sync::Arc;
 use std::time::Duration;

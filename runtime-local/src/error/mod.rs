@@ -251,10 +251,9 @@ pub enum RuntimeError {
         /// The people who may decide now. If empty, any person who gives a name may decide.
         may: Vec<String>,
     },
-    /// The decision cannot be carried out as given: the edited arguments do not fit the tool's schema, the
-    /// policy denies them, the standing approval could never apply, or a parked state of a procedure does not wait
-    /// for the input. Nothing was delivered, and the call
-    /// waits as before.
+    /// The decision cannot be carried out as given: the edited arguments do not fit the tool's schema, the policy
+    /// denies them, the standing approval could never apply, or a parked state of a procedure does not wait for the
+    /// input. Nothing was delivered, and the call waits as before.
     #[error("session {key}: call {call}: {why}")]
     Unfit {
         /// The session.

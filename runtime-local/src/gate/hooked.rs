@@ -28,8 +28,8 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// Shows a call, whose arguments fit the tool's schema, to the hooks. If a hook denies the call or fails it,
-    /// returns that ruling as the error.
+    /// Shows a call, whose arguments fit the tool's schema, to the hooks. If a hook denies the call, fails it, or
+    /// itself fails where failures count, returns the ruling as the error.
     pub(super) async fn of(agent: &Arc<Agent>, question: GateQuestion) -> Result<Self, Ruling> {
         let tool = question.tool.clone();
         let mut passed = Self { question, rewritten_by: None, held: None, answer: None };

@@ -243,8 +243,8 @@ impl Runtime {
         self.deliver_item(key, deliver).await.map(|delivery| delivery.delivered)
     }
 
-    /// As [`deliver`](Self::deliver), and also returns the number of the delivery in the inbox. [`taken`](Self::taken)
-    /// finds the turn of a message by it.
+    /// Delivers as [`deliver`](Self::deliver) does, and also returns the number of the delivery in the inbox.
+    /// [`taken`](Self::taken) finds the turn of a message by it.
     pub async fn deliver_item(
         &self,
         key: &SessionKey,
@@ -386,7 +386,7 @@ impl Runtime {
     }
 }
 
-/// Returns the length of changes to the custom state, in bytes of JSON. No changes have none.
+/// Returns the length of changes to the custom state, in bytes of JSON. Without changes, the length is 0.
 fn bytes_of(changes: &[StateChange]) -> usize {
     match changes {
         [] => 0,

@@ -17,7 +17,7 @@ use crate::error::RuntimeError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DeliveredItem {
-    /// Whether the delivery is new.
+    /// Says that the delivery is new, or that an earlier delivery was accepted.
     pub delivered: Delivered,
     /// The number of the delivery in the inbox of its session. It is never given to another delivery.
     /// [`Runtime::taken`] finds the turn of a message by it.

@@ -34,7 +34,8 @@ impl Runtime {
         self.refuse_unfit(asked.as_deref(), &approval.clone().decision(saw)).await
     }
 
-    /// Refuses a decision if its name is empty, if the person may not decide, or if it cannot be carried out.
+    /// Refuses a decision if the name of the person is empty, if the person may not decide, or if it cannot be carried
+    /// out.
     pub(super) async fn refuse_unfit(
         &self,
         asked: Option<&PendingEntry>,

@@ -21,7 +21,8 @@ use crate::host::Backoff;
 /// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The pause after a hint that brought no change. It grows from `GAP` to `GAP_MAX` while such hints keep coming.
+/// The pause between a hint and the next read of the session. It grows from `GAP` to `GAP_MAX` while hints bring no
+/// change.
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
@@ -36,12 +37,12 @@ impl Runtime {
         glance_of(&self.existing(key).await?)
     }
 
-    /// Streams the glance of the session: now, and after each transition of its machine that changes it, in the order of
-    /// the event log. No change is left out, also if several come between two reads of the store. Two glances in a row
-    /// always differ. Ends when the session rests, or after the first error.
+    /// Streams the glance of the session: now, and after each transition of its machine that changes it, in the order
+    /// of the event log. No change is left out, even if several come between two reads of the store. Two glances in a
+    /// row always differ. Ends when the session rests, or after the first error.
     ///
-    /// The state, the counts and the errors of each glance are those after its transition. The status and the possible
-    /// actions of a person in a glance that newer ones follow at once are derived from the events of the log.
+    /// The state, the counts and the errors of each glance are those after its transition. In a glance that newer ones
+    /// follow at once, the status and the possible actions of a person are derived from the events of the log.
     pub fn glances(&self, key: &SessionKey) -> BoxStream<'static, Result<Glance, RuntimeError>> {
         let watched = Watched {
             runtime: self.clone(),
@@ -152,7 +153,7 @@ impl Watched {
     }
 }
 
-/// Changes what an event says about a session in its record.
+/// Applies to the record of a session what an event says about it.
 fn note(session: &mut Session, event: &Event) {
     if let Event::RunStarted { .. } = event {
         session.status = SessionStatus::Active;

@@ -189,8 +189,8 @@ pub(super) fn unless_panicked<T>(
     ended.unwrap_or_else(|panicked| Err(RuntimeError::Panicked { key: key.clone(), detail: panicked.0 }))
 }
 
-/// Returns true if the session goes on only when a person or a client acts: no timer, no other run and no child is
-/// left.
+/// Returns true if the turn has ended, or waits for a person or a client, even if that wait has a deadline. Returns
+/// false if the turn goes on after a back-off, a timer, another run or a child.
 pub(super) fn is_last_word(outcome: &RunOutcome) -> bool {
     match outcome {
         RunOutcome::Released | RunOutcome::Lost => false,

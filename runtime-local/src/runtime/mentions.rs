@@ -8,7 +8,7 @@ use holdover_core::store::{Delivery, InboxItem, ItemKind, Session};
 use super::{DeliveredItem, Runtime};
 use crate::error::RuntimeError;
 
-/// The number of the newest messages of a session among which a repeated message is searched.
+/// The maximum number of the newest messages of a session that are searched for the message that is repeated.
 const SEARCHED_MAX: u64 = 1_024;
 
 /// The number of messages that are read at once.
@@ -18,8 +18,8 @@ impl Runtime {
     /// Returns a duplicate if the message `item`, whose key was used before, repeats the message under that key although
     /// its bytes differ: its mentioned files have changed since. Otherwise returns the error `refused`. Stores nothing.
     ///
-    /// The earlier message is searched in the inbox, and then among the newest `SEARCHED_MAX` messages of the
-    /// transcript. Beyond these, `refused` stands.
+    /// The earlier message is looked for in the inbox, and then among the newest `SEARCHED_MAX` messages of the
+    /// transcript. If it is not found there, returns `refused`.
     pub(super) async fn repeat_or(
         &self,
         refused: RuntimeError,

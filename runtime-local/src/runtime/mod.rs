@@ -164,7 +164,8 @@ impl Runtime {
         self.host.now()
     }
 
-    /// Returns the agent of an existing session. Fails if this store cannot protect the agent's effects.
+    /// Returns the agent of an existing session. Fails if the agent is not found, or if this store cannot protect its
+    /// effects.
     pub(crate) async fn agent_to_run(
         &self,
         key: &SessionKey,

@@ -14,8 +14,9 @@ use crate::error::RuntimeError;
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 
 /// A rule that says which data to remove, and from which sessions. A session is left alone if it is active or
-/// suspended, or if it has an alarm, an unread item or a waiting interrupt. A session with an open dead letter, or
-/// with a call in doubt that can be settled, is not removed: replay or settle it, abort it, or delete it first.
+/// suspended, or if it has an alarm, an unread item or a waiting interrupt. A session with an open dead letter, or with
+/// a call in doubt that can be settled, is not removed until the letter is replayed, the call is settled, or the
+/// session is aborted. Such a session can still be deleted by name.
 ///
 /// A session at rest has an alarm while its background children work or wait. A session that was handed over, and
 /// whose outcome somebody awaits, has an alarm while its successor works or waits. The alarm stays until a worker has

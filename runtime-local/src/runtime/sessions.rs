@@ -179,9 +179,10 @@ impl Runtime {
 enum Found {
     /// The session owes nothing at its present version.
     AsItWas(Box<Session>),
-    /// This life of the session was aborted. In a forced deletion: or it could not be ended, and is deleted nevertheless.
+    /// This life of the session was aborted. In a forced deletion, also if it could not be ended: it is deleted
+    /// nevertheless.
     Ended(Incarnation),
-    /// The session does not exist, or cannot be read.
+    /// The session does not exist, has another incarnation than the deletion names, or cannot be read.
     Nothing,
 }
 

@@ -43,7 +43,7 @@ impl Runtime {
     /// (`user:cancelled`) if it had not acted, in doubt if this is not known, or with its own result if that came
     /// first. The request is durable: if no run holds the session, the next run carries it out.
     ///
-    /// Errors: there is no such [open call](RuntimeError::NotOpen).
+    /// Errors: there is no such [session](RuntimeError::NotFound), or no such [open call](RuntimeError::NotOpen).
     pub async fn stop_call(&self, key: &SessionKey, call: &CallId) -> Result<(), RuntimeError> {
         let session = self.existing(key).await?;
         let machine = machine_of(&session)?;

@@ -221,7 +221,7 @@ fn used_in_last_turn(machine: &Machine) -> Usage {
     machine.used_in_turn().unwrap_or(machine.usage)
 }
 
-/// Returns the standing of a task that ended before its agent did anything.
+/// Returns the standing of a task that has ended without an outcome of its agent, for this reason. Its usage is 0.
 fn ended_without(why: &str) -> TaskStanding {
     TaskStanding::Ended(TaskOutcome { ok: false, text: why.to_owned(), usage: Usage::default() })
 }

@@ -75,8 +75,9 @@ impl Runtime {
         self.until_rest(key, TreeRuns::new(self, key, false, Arc::default()), until).await
     }
 
-    /// Waits until the tree rests, `until` has passed, or the runtime drains. Returns `None` if the root has no
-    /// outcome then. A read that fails while anything runs here is repeated, so the runs go on.
+    /// Waits until the tree rests, `until` has passed, or the runtime drains. Returns `None` if `until` has passed, or
+    /// if the root has no outcome when the runtime drains. A read that fails while anything runs here is repeated, so
+    /// the runs go on.
     async fn until_rest<'a>(
         &'a self,
         key: &'a SessionKey,
@@ -236,7 +237,7 @@ impl Pauses {
 
 /// The next step for a session.
 pub(super) enum Look {
-    /// Nothing goes on by itself.
+    /// The session is at rest, or waits for a person, a client or children here, even if that wait has a deadline.
     Over(Box<RunOutcome>),
     /// Another run works on the session, or time must pass. Look again at this instant, or when the session
     /// changes.

@@ -1,4 +1,4 @@
-//! A worker that is asked to stop hands its sessions over to others in good order.
+//! A worker, or a whole program, that is asked to stop leaves its sessions to others in good order.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

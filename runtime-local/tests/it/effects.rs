@@ -1,4 +1,4 @@
-//! The text, progress and ends of runs that an observer is shown.
+//! The text and the ends of runs that an observer is shown. Also, the messages that a model is shown.
 
 use std::sync::{Arc, Mutex};
 

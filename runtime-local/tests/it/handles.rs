@@ -27,7 +27,7 @@ use crate::tools::Fake;
 /// The agents' time for a call to return after a request to stop.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Counts the reports that reach the observer, and keeps them.
+/// An observer that keeps the progress reports of the call `c1-0`.
 #[derive(Default)]
 struct Watching(Mutex<Vec<Progress>>);
 

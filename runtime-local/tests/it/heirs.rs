@@ -51,7 +51,7 @@ fn built(model: &Script, with: impl Fn(AgentBuilder) -> AgentBuilder) -> Arc<Age
     Arc::new(with(builder).build().unwrap())
 }
 
-/// Returns a parent that waits for the helper.
+/// Returns a model whose root session gives the helper a task and waits for it.
 fn waits() -> Script {
     script(|request| match results(request).is_empty() {
         true => Say::Calls(vec![("helper", r#"{"tasks":["help"]}"#)]),
@@ -198,7 +198,7 @@ impl Hook for Warden {
     }
 }
 
-/// Returns a root session that hands itself over.
+/// Returns a model whose root session hands itself over.
 fn hands_over() -> Script {
     script(|request| match results(request).is_empty() {
         true => Say::Calls(vec![("heir", r#"{"goal":"paint"}"#)]),

@@ -20,7 +20,7 @@ use holdover_runtime_local::{
 use crate::bench::{agent, agentless, file_store, finish, only_result, runtime, say, store, tenant, worker};
 use crate::script::{Say, Script, results};
 
-/// A model that is down until it is mended.
+/// Returns a model that is down until the returned flag is set.
 fn broken() -> (Script, Arc<AtomicBool>) {
     let mended = Arc::new(AtomicBool::new(false));
     let works = Arc::clone(&mended);

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::bench::{agent, finish, runtime, say, store};
 use crate::script::{Say, Script};
 
-/// What provisioners did, in order.
+/// The actions of provisioners, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
 /// A provisioner that fails a number of times before it succeeds.

@@ -233,7 +233,7 @@ fn an_agent_that_would_try_too_often_is_refused() {
     assert!(matches!(refused, AgentError::Retries { .. }), "{refused}");
 }
 
-/// Returns a tool that never runs, and counts nothing towards its own retries.
+/// Returns a tool whose calls never act: each attempt reports that it was not run.
 fn unreachable_tool(name: &str) -> Fake {
     Fake::new(name, |_| async { Err(ToolError::NotRun("no route".into())) }).effect(EffectClass::AtMostOnce)
 }

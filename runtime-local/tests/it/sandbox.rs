@@ -208,8 +208,8 @@ async fn c44_a_parked_turn_keeps_its_sandbox_and_frees_it_when_it_is_aborted() {
     ground.is_bare().await;
 }
 
-/// A session that waits keeps the files of its sandbox and nothing else. One task of the process sweeps, for all sandboxes
-/// together: the program that holds them has it, not a session.
+/// A session that waits keeps the files of its sandbox and nothing else. One task of the process sweeps for all
+/// sandboxes. It belongs to the program, not to a session.
 #[tokio::test(flavor = "multi_thread")]
 async fn h14_a_suspended_session_leaves_no_process_no_task_and_nothing_open_of_its_sandbox() {
     let ground = Ground::new();

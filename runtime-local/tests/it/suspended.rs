@@ -1,5 +1,5 @@
-//! What a suspended session leaves in its process: nothing. All tasks of the process are counted, and the streams of
-//! the model and the calls of tools that are open.
+//! A suspended session leaves nothing in its process. The tests count all tasks of the process, and the open streams of
+//! the model and calls of tools.
 //!
 //! A timer, a waiter and a connection belong to a future, and a future that lives on after its run must be in a task.
 //!
@@ -51,7 +51,7 @@ struct Waits {
 }
 
 /// Returns an agent whose first answer calls this tool, or the sub-agent of that name, or whose model fails at first.
-/// The sub-agent asks a person, too. If it `leaks`, a call begins a task that nobody ends.
+/// The sub-agent asks a person, too. If `leaks` is set, a call begins a task that nobody ends.
 fn waits(tool: &'static str, as_what: OutcomeKind, leaks: bool) -> Waits {
     let script = Script::new(move |request| {
         let is_child = request.system.contains("You help.");

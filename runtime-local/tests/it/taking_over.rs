@@ -231,7 +231,7 @@ async fn h26_an_abort_follows_a_handoff_from_the_session_and_from_the_parent_of_
     }
 }
 
-/// A store whose forks fail.
+/// A layer that makes forks fail.
 #[derive(Debug, Clone)]
 struct NoForks;
 

@@ -102,7 +102,7 @@ async fn u09_only_the_sessions_that_are_asked_for_are_looked_at() {
     assert_eq!(candidate.would_break(&SessionQuery::all(tenant())).await.unwrap().len(), 1);
 }
 
-/// A worker that lacks the key of one session reports that session, and checks all the others.
+/// A process that lacks the key of one session reports that session, and checks all the others.
 #[tokio::test(start_paused = true)]
 async fn u09_a_session_whose_key_is_missing_is_one_answer_and_not_the_end_of_them() {
     let store = store();

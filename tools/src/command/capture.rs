@@ -60,7 +60,7 @@ impl Capture {
 
     /// Reads until the stream ends or fails. The future can be dropped at any point: the bytes read so far are kept.
     ///
-    /// Calls `show` with each piece of the stream that ends with a whole line.
+    /// Calls `show` with the lines of the stream, once each, as they become whole.
     pub(super) async fn fill(&mut self, mut stream: impl AsyncRead + Unpin, show: impl Fn(String)) {
         let mut chunk = [0; CHUNK_BYTES];
         while let Ok(count @ 1..) = stream.read(&mut chunk).await {

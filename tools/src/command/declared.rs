@@ -25,7 +25,7 @@ use crate::sandbox::Exit;
 ///
 /// | variable | value |
 /// |---|---|
-/// | `HOLDOVER_IDEMPOTENCY_KEY` | the same for every send of this call, and for no other call ever |
+/// | `HOLDOVER_IDEMPOTENCY_KEY` | a key that is the same for every send of this call, and never used for another call |
 /// | `HOLDOVER_SESSION` | the id of the session |
 ///
 /// The program runs without a shell and never in parallel with another call. It is not confined to the root folder.
@@ -190,7 +190,7 @@ pub(crate) fn tool(
                 ToolError::NotRun(format!("its arguments could not be handed over: {error}"))
             })?;
             command.stdin(input);
-            // What such a program prints holds values of the state, and is no progress.
+            // The output of a program that uses the state may hold values of it, so it is not reported as progress.
             let kept = Kept { shown: !uses_state, ..Kept::default() };
             let finished = run_keeping(kept, command, limit, &call.handle).await.map_err(not_started)?;
             match finished.exit() {
@@ -214,8 +214,8 @@ pub(crate) fn tool(
     Ok(Arc::new(tool))
 }
 
-/// Returns the error of a program that did not run to its end. One that could not be started did nothing. The agent's
-/// author chose it, so the model cannot mend that.
+/// Turns the failure to start a program into [`ToolError::NotRun`]: the program did nothing, and the model cannot mend the
+/// failure, because the agent's author chose the program. Other errors stay as they are.
 fn not_started(error: ToolError) -> ToolError {
     match error {
         ToolError::Failed(why) => ToolError::NotRun(why),

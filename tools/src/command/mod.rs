@@ -1,5 +1,5 @@
-//! Programs as tools and hooks, bounded in time and output. The model writes the command line of `run_command`; the author of the
-//! agent writes the command line of a declared program.
+//! Programs as tools, hooks and summarisers of results, bounded in time and output. The model writes the command line of
+//! `run_command`; the author of the agent writes the command line of a declared program.
 
 mod capture;
 mod carrier;

@@ -209,8 +209,8 @@ impl Finished {
     }
 }
 
-/// Describes the end of a process to a model. Fails if the process was killed because its time limit, `limit`, was
-/// over.
+/// Describes the end of a process to a model. Fails if the process was stopped, either because its time limit, `limit`,
+/// was over or because its call should stop.
 pub(crate) fn told(exit: Exit, stdout: &str, stderr: &str, limit: Duration) -> Result<ToolOutput, ToolError> {
     let printed = printed(stdout, stderr);
     match exit {

@@ -19,7 +19,8 @@ use crate::blocking::{Dropped, blocking};
 /// The maximum size of a mentioned file whose digest is read, in bytes.
 pub const MENTIONED_FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// The maximum number of bytes that are read for the mentions of one message. Files beyond it are too large.
+/// The maximum number of bytes that are read for the mentions of one message. A file that would exceed it counts as too
+/// large.
 pub const MENTIONED_BYTES_MAX: u64 = 256 << 20;
 
 /// The size of the pieces in which a file is read.
@@ -28,17 +29,17 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The most names in a text that are tried as paths. Only some of the names in a pasted text are files.
 const TRIES_MAX: usize = 1_024;
 
-/// The most lengths of the punctuation at the end of a name that are tried one by one.
+/// The most names that are tried for one word, each with one character less of the punctuation at the end of the word.
 const ENDINGS_MAX: usize = 8;
 
 impl Root {
     /// Returns the files beneath this folder that `text` mentions, with their present digests and sizes, in the order
-    /// of the text. Only the first [`MENTIONS_MAX`] count, and of a longer text only the first 1,024 names are tried.
+    /// of the text. Only the first [`MENTIONS_MAX`] count, and only the first 1,024 names in a text are tried.
     ///
     /// A mention is `@src/main.rs` or, for any name, `@"with space.txt"`. It does not begin within a word, so an e-mail
-    /// address is none. Without quotes it ends before white space, one of ``" ' ` < > | , ; : * ?`` and punctuation
-    /// that belongs to no file's name. What is not there is a mention only in quotes, or if its first folder is there.
-    /// Absolute paths and paths with `..` are none.
+    /// address is not a mention. Without quotes, it ends before white space, before one of ``" ' ` < > | , ; : * ? @``, and
+    /// before final punctuation that is not part of a file's name. The name of a file that does not exist is a mention only
+    /// in quotes, or if the first folder of its path exists. Absolute paths and paths with `..` are not mentions.
     ///
     /// Files of more than [`MENTIONED_FILE_BYTES_MAX`] bytes, files beyond [`MENTIONED_BYTES_MAX`] bytes in total,
     /// folders, and files that cannot be read have no digest; the mention names the reason. Reads on a thread for
@@ -225,8 +226,8 @@ fn names(text: &str) -> Vec<Named<'_>> {
     names
 }
 
-/// Returns the word, then the word without one, two and more of the punctuation at its end, at most [`ENDINGS_MAX`], and
-/// last the word without any of it.
+/// Returns the names that a word may stand for: the word, then the word without the last character of the punctuation at
+/// its end, without the last two, and so on, up to [`ENDINGS_MAX`] names, and finally the word without this punctuation.
 fn endings<'a>(word: &'a str) -> impl Iterator<Item = &'a str> {
     let is_name = |c: char| c.is_alphanumeric() || "_-/~+#$%&=".contains(c);
     let shorter = move |word: &&'a str| word.strip_suffix(|c: char| !is_name(c));

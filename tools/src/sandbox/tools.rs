@@ -39,8 +39,8 @@ const NEW: &str = "[the sandbox is new: nothing is in it]";
 /// # ; Ok::<(), holdover_tools::SandboxError>(())
 /// ```
 ///
-/// The first call of one of the tools boots the sandbox. Every exit of the turn frees it. The start of a turn also
-/// frees it, in case a dead run left it behind.
+/// The first call of one of the tools boots the sandbox. The end of the turn frees it, however the turn ends. The
+/// start of a turn also frees it, in case a dead run left it behind.
 #[derive(Clone)]
 pub struct Sandboxes(Arc<dyn SandboxProvider>);
 

@@ -152,7 +152,7 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// A reader that fails after more bytes than an archive may have.
+/// A reader that fails once an archive has unpacked to more bytes than it may.
 struct AtMost<R> {
     reader: R,
     left: u64,
@@ -171,9 +171,9 @@ impl<R: Read> Read for AtMost<R> {
 
 /// Returns the files beneath `folder` in an archive (tar, or tar with gzip), by their paths relative to it.
 ///
-/// Fails with a description of the mistake: if the archive cannot be read; if an entry's path is absolute or contains
-/// `..`; if an entry beneath `folder` is neither a file nor a folder; if two have the same path; or if a bound is
-/// exceeded.
+/// Fails with a description of the mistake: if the archive cannot be read; if an entry's path is absolute, or contains
+/// `..`, a backslash or a control character; if an entry beneath `folder` is neither a file nor a folder; if two have the
+/// same path; if `folder` is not empty and there is no file beneath it; or if a bound is exceeded.
 pub(super) fn unpack(bytes: &[u8], folder: &str) -> Result<Files, String> {
     let reader: Box<dyn Read + '_> =
         if bytes.starts_with(&[0x1f, 0x8b]) { Box::new(MultiGzDecoder::new(bytes)) } else { Box::new(bytes) };

@@ -32,8 +32,8 @@ impl SkillCache {
         Self { folder: folder.into() }
     }
 
-    /// Returns the cache of the user: `holdover/skills` in `$XDG_CACHE_HOME`, or else in `$HOME/.cache`. Fails if the
-    /// environment has neither variable.
+    /// Returns the cache of the user: `holdover/skills` in `$XDG_CACHE_HOME`, or else in `$HOME/.cache`. Fails if neither
+    /// variable holds an absolute path.
     pub fn of_user() -> Result<Self, SkillError> {
         let absolute =
             |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -98,8 +98,8 @@ impl SkillCache {
             SkillPlace::Folder(_) => return None,
             SkillPlace::Archive { sha256, .. } => format!("archive-{sha256}"),
             SkillPlace::Git { repository, commit, folder } => {
-                // Git does not check the content of files, so a repository can answer for a commit with other files. It
-                // answers for itself alone.
+                // Git does not check the content of files, so a repository can give other files for a commit. They must
+                // not count for another repository, so the name contains a digest of the repository's path.
                 let place = [repository.as_os_str().as_bytes(), b"\0", folder.as_bytes()].concat();
                 format!("git-{commit}-{}", bundle::sha256(&place))
             }

@@ -24,8 +24,8 @@ pub struct SkillCatalog {
 }
 
 impl SkillCatalog {
-    /// Returns a catalog with these sources and this default list. Fails if a source has no name, if two have the same,
-    /// or if the default list names another.
+    /// Returns a catalog with these sources and this default list. Fails if a source has no name, if two have the same
+    /// name, if there are more than 64, or if a name in the default list is not that of a source.
     pub fn new(
         sources: impl IntoIterator<Item = SkillSource>,
         default: impl IntoIterator<Item = impl Into<String>>,
@@ -55,8 +55,8 @@ impl SkillCatalog {
         self.named(&self.default).map(drop)
     }
 
-    /// Returns the sources with these names, in their order; without names, those of the default list. Fails if there is
-    /// no source of a name.
+    /// Returns the sources with these names, in the order of the names. `None` stands for the default list. Fails if a
+    /// name is not that of a source.
     pub fn select(&self, names: Option<&[String]>) -> Result<Vec<SkillSource>, SkillError> {
         self.named(names.unwrap_or(&self.default))
     }

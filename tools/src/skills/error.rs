@@ -30,7 +30,7 @@ pub enum SkillErrorKind {
     /// The server or the repository of a source does not give its content, and the cache does not have it. Another
     /// attempt may succeed.
     Unreachable,
-    /// The content of a source does not have the digest that was written down.
+    /// The content of a source does not have the digest that was declared or recorded.
     Changed,
 }
 
@@ -38,7 +38,7 @@ impl SkillErrorKind {
     /// Returns the code of this error in an [`ErrorInfo`].
     pub(super) fn code(self) -> &'static str {
         match self {
-            // As before sources had names.
+            // The code is the same as before sources had names.
             Self::Invalid | Self::Unreadable => "skills.unreadable",
             Self::Unreachable => "skills.unreachable",
             Self::Changed => "skills.changed",

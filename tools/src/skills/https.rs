@@ -12,7 +12,7 @@ use super::source::is_loopback;
 
 /// The maximum size of an archive, in bytes.
 const ARCHIVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// The time limit for a connection.
+/// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time limit for silence within a download.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -39,7 +39,7 @@ pub(super) async fn download(url: &str) -> Result<Vec<u8>, (SkillErrorKind, Stri
         .retry(reqwest::retry::never())
         // The digest is that of the archive as it is stored, so nothing may be unpacked on the way.
         .no_gzip()
-        // The query may hold a secret, which is none of the target of a redirect.
+        // The query may hold a secret, which the target of a redirect must not learn.
         .referer(false);
     if url.host_str().is_some_and(is_loopback) {
         // Neither a proxy nor a resolver may lead away from this machine.
@@ -66,7 +66,8 @@ pub(super) async fn download(url: &str) -> Result<Vec<u8>, (SkillErrorKind, Stri
     Ok(bytes)
 }
 
-/// Follows a redirect to `https://`. If the first address was one of this machine, also follows one to this machine.
+/// Follows a redirect to `https://`. If the first address was an `http://` address, which is always on this machine, also
+/// follows a redirect to `http://` on this machine.
 fn redirect(attempt: Attempt<'_>, here: bool) -> reqwest::redirect::Action {
     let to = attempt.url();
     let allowed =

@@ -10,8 +10,8 @@ use super::pin::PinnedContent;
 use super::source::{SkillPlace, SkillSource};
 use super::{SkillError, SkillErrorKind, git};
 
-/// A source that this process has loaded or is loading. It is locked meanwhile, so that all who want it wait for one
-/// attempt, and share its success or failure.
+/// A source that this process has loaded or is loading. It is locked while it is loaded, so that all callers that want it
+/// wait for one attempt, and share its success or the error that the source cannot be reached.
 type Slot = Arc<tokio::sync::Mutex<Held>>;
 
 #[derive(Default)]
@@ -48,11 +48,11 @@ fn slot(cache: &SkillCache, source: &SkillSource) -> Slot {
 }
 
 /// Loads a pinned source. If the cache has it, nobody is asked. Otherwise it is fetched once, checked, and written to
-/// the cache; after an error, the cache is as before. Who waits while another tries, and the source cannot be reached,
-/// gets that error and does not try again.
+/// the cache; after an error, the cache is as before. If the source cannot be reached, callers that waited for the attempt
+/// get the same error and do not try again.
 ///
-/// Fails if the source cannot be reached, if its content does not have the digest of the source, or `known`, the digest
-/// that was recorded, or if the content is not valid.
+/// Fails if the source cannot be reached, if its content does not have the declared digest or the recorded one (`known`),
+/// or if the content is not valid.
 pub(super) async fn load(
     cache: &SkillCache,
     source: &SkillSource,
@@ -156,7 +156,7 @@ async fn fetched(
     }
 }
 
-/// Opens the content of a source, as it lies in the cache.
+/// Opens the content of a source, in the form in which the cache keeps it.
 fn opened(source: &SkillSource, bytes: &[u8]) -> Result<Loaded, SkillError> {
     let invalid = |why: String| source.wrong(SkillErrorKind::Invalid, why);
     let bundle_in = |folder: &str| Bundle::of(unpack(bytes, folder).map_err(invalid)?).map_err(invalid);

@@ -43,7 +43,7 @@ const FILE: &str = "SKILL.md";
 const FILE_BYTES_MAX: u64 = 128 * 1024;
 /// The maximum number of skills of one agent.
 const SKILLS_MAX: usize = 256;
-/// The maximum size of all bodies together, in bytes.
+/// The maximum size of the bodies of all skills in folders together, in bytes.
 const BODIES_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The skills of one or more [sources](SkillSource). A folder that holds a `SKILL.md` is a skill. In a folder without
@@ -107,7 +107,8 @@ impl Skills {
     /// written to `cache`.
     ///
     /// Fails as [`open`](Self::open); if a source cannot be fetched, does not have its digest, or exceeds a bound; or if
-    /// two sources have the same name. The error names the source and its address, and the cache is as before.
+    /// two sources have the same name. The error names the source and its address. Nothing of a source that failed is
+    /// written to the cache; the sources that were fetched before it stay there.
     pub async fn fetch(
         sources: impl IntoIterator<Item = SkillSource>,
         cache: &SkillCache,
@@ -133,7 +134,8 @@ impl Skills {
     /// Opens the skills of sources that were read before, without asking anybody: the index of an archive or a commit is
     /// the recorded one. Its content is loaded when a turn is provisioned, or when the model reads a skill.
     ///
-    /// Fails as [`open`](Self::open), and if an archive or a commit was [not read](SkillPin::is_unread).
+    /// Fails as [`open`](Self::open), if two sources have the same name, and if an archive or a commit was
+    /// [not read](SkillPin::is_unread).
     pub fn pinned(pins: Vec<SkillPin>, cache: SkillCache) -> Result<Self, SkillError> {
         Self::assemble(pins, Some(cache))
     }
@@ -322,7 +324,8 @@ impl Provisioner for Skills {
         (!pinned.is_empty()).then(|| format!("skills: {}", pinned.join(", ")))
     }
 
-    /// A source that does not give its content may give it later. All else is a matter of files and digests.
+    /// Returns true if a source could not be reached, because it may give its content later. Other errors are about files
+    /// and digests, and remain.
     fn is_transient(&self, error: &ErrorInfo) -> bool {
         error.code == SkillErrorKind::Unreachable.code()
     }

@@ -61,8 +61,8 @@ impl SkillSource {
 
     /// Returns a source for the skills of an archive, which must have exactly this SHA-256.
     ///
-    /// Fails if the name is not a name of a skill, if the address is neither `https://` nor `http://` on this machine,
-    /// if it contains a password, or if the digest is not 64 hexadecimal digits.
+    /// Fails if the name is not valid ([`named`](Self::named)), if the address is neither `https://` nor `http://` on this
+    /// machine, if it contains a user or a password, or if the digest is not 64 hexadecimal digits.
     pub fn archive(name: &str, url: &str, sha256: &str) -> Result<Self, SkillError> {
         let (url, sha256) = (url.to_owned(), sha256.to_ascii_lowercase());
         Self { name: None, place: SkillPlace::Archive { url, sha256, folder: String::new() } }.named(name)
@@ -70,7 +70,7 @@ impl SkillSource {
 
     /// Returns a source for the skills of a git repository on this machine, at a commit.
     ///
-    /// Fails if the name is not a name of a skill, or if the commit is not 40 or 64 hexadecimal digits.
+    /// Fails if the name is not valid ([`named`](Self::named)), or if the commit is not 40 or 64 hexadecimal digits.
     pub fn git(name: &str, repository: impl Into<PathBuf>, commit: &str) -> Result<Self, SkillError> {
         let (repository, commit) = (repository.into(), commit.to_ascii_lowercase());
         Self { name: None, place: SkillPlace::Git { repository, commit, folder: String::new() } }.named(name)
@@ -84,7 +84,8 @@ impl SkillSource {
         Ok(self)
     }
 
-    /// Takes only the skills of a folder inside the source. Fails if the path is absolute or contains `..`.
+    /// Takes only the skills of a folder inside the source. In an archive or a commit, fails if the path is absolute, or
+    /// contains `..`, a backslash or a control character. In a folder, the path is joined without a check.
     pub fn within(mut self, inner: &str) -> Result<Self, SkillError> {
         match &mut self.place {
             SkillPlace::Folder(path) => *path = path.join(inner),
@@ -162,7 +163,7 @@ impl SkillSource {
         if let SkillPlace::Archive { url, .. } = &self.place
             && let Err(why) = check_address(url)
         {
-            // First of all, because other errors repeat the address, which may hold a password.
+            // This check comes first, because other errors repeat the address, which may hold a password.
             let (name, path, kind) = (self.name.clone(), PathBuf::from("url"), SkillErrorKind::Invalid);
             return Err(SkillError { name, path, kind, why });
         }
@@ -342,7 +343,7 @@ impl<'de> Deserialize<'de> for SkillSource {
 impl Serialize for SkillSource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            // As before sources had names.
+            // The form is the same as before sources had names.
             Self { name: None, place: SkillPlace::Folder(path) } => path.serialize(serializer),
             named => Table::from(named.clone()).serialize(serializer),
         }

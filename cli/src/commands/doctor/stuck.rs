@@ -70,7 +70,7 @@ const INTERRUPT: Help = Help::of(&["interrupt", SESSION]);
 const FORK: Help = Help::of(&["sessions", "fork", SESSION]);
 const DELETE: Help = Help::of(&["sessions", "delete", SESSION]).with(&["--force"]);
 
-/// A time that is longer than the lease of any run.
+/// The longest lease that a run can have.
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The maximum time until an alarm. A later alarm is a mistake.
@@ -170,8 +170,8 @@ fn held_too_long(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "lease_too_long", detail, help: vec![FORK, DELETE] })
 }
 
-/// Checks for signs that the store's clock was ahead: a creation or a change in the future, or an alarm that is more
-/// than `DUE_MAX` ahead.
+/// Checks for signs that the store's clock was ahead, if the session waits for an alarm and no run holds it. The signs
+/// are a creation or a change in the future, and an alarm that is more than `DUE_MAX` ahead.
 fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
     let Case { session, now, .. } = case;
     // While a run holds the session, its alarm is the end of the lease.

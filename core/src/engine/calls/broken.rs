@@ -20,7 +20,7 @@ use crate::words::tool::EffectClass;
 pub(crate) struct NotRun {
     /// The reason as a text.
     pub(crate) why: String,
-    /// True if the call may have acted nevertheless.
+    /// True if the call was sent and gave no result. Unless it only reads, it may have acted.
     pub(crate) sent: bool,
     /// The wait before the next attempt that the tool asks for.
     pub(crate) wait: Option<Duration>,
@@ -43,8 +43,8 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Returns the input for a call that could not be run. If `stopping`, the call was told to stop, so it does not
-    /// count as broken.
+    /// Returns the input for a call that could not be run or gave no result. If `stopping`, the call was told to stop,
+    /// so it does not count as broken.
     pub(crate) fn not_run(&mut self, call: &Call, broken: NotRun, stopping: bool) -> CallInput {
         // The call may have acted now or when it was sent before. One attempt that did not act does not prove that
         // none did.

@@ -1,5 +1,5 @@
-//! Calls that ended in doubt. If the agent asks, each opens a pending call that does not hold the turn up. Its answer, a
-//! settlement, is added to the transcript; the result of the call stays as it is (INV-17).
+//! Calls that ended in doubt. If the agent is set to ask about them, each opens a pending call that does not hold the turn
+//! up. The answer to it, a settlement, is added to the transcript; the result of the call stays as it is (INV-17).
 
 use crate::engine::calls::CallsHandler;
 use crate::engine::context::telling::in_short;

@@ -22,7 +22,7 @@ impl CallsHandler<'_> {
         let lost = matches!(input, CallInput::Lost { .. });
         match &call.state {
             CallState::Waiting { output, .. } if lost => self.keep_doubt(&call, output),
-            // An executing call reports its own end; a waiting call has returned already.
+            // An executing call reports its own end. `note_calls` keeps the result of a waiting call.
             CallState::Executing | CallState::Waiting { .. } => {}
             CallState::Queued
             | CallState::Gating

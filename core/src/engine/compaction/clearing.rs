@@ -45,7 +45,7 @@ pub trait ResultSummariser: Send + Sync + 'static {
     async fn summarise(&self, session: &SessionKey, result: &ToolResult) -> Result<String, ErrorInfo>;
 }
 
-/// The results that are shown as cleared, and the texts that replace them.
+/// The results that are shown as cleared, the texts that replace them, and the results that are shown in part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleared {
     up_to: MessageSeq,

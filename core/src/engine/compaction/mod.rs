@@ -111,8 +111,8 @@ pub(crate) fn snipped(content: &str, most: usize) -> Option<String> {
 }
 
 /// Returns a message as the model sees it, or `None` if the model does not see it. A summary is shown as a message
-/// of a user. A `cleared` result is replaced by the marker or its summary, and a result of more than `most`
-/// characters is snipped.
+/// of a user. `cleared` says which results are replaced by the marker or a summary, and which are shown in part. Any
+/// other result of more than `most` characters is snipped.
 pub fn shown(
     seq: MessageSeq,
     message: &Arc<Message>,

@@ -18,8 +18,8 @@ impl Context {
         }
     }
 
-    /// Gives the machine an input, records the transition, and queues its effects. Returns false if the machine was
-    /// there already.
+    /// Gives the machine an input, records the transition, and queues its effects. Returns false if nothing changed,
+    /// because the machine had taken this step already.
     pub(crate) fn feed(&mut self, input: Input) -> bool {
         if matches!(input, Input::Interrupted { .. } | Input::CutShort { .. } | Input::Failed { .. }) {
             self.children().count_unread();

@@ -177,7 +177,7 @@ impl GateHandler<'_> {
         }
     }
 
-    /// Lets a call run: the engine runs it, its children begin, it waits for background children, or it hands over.
+    /// Lets a call run: it is sent, its children begin, it waits for background children, or it hands the session over.
     fn let_run(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         match call.runs_on {
             RunsOn::Child => {

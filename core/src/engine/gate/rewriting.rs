@@ -8,8 +8,6 @@ use crate::words::message::{Message, Notice, Rewriting};
 use crate::words::tool::ToolOutput;
 
 impl GateHandler<'_> {
-    // Calls
-
     /// Adds the arguments of a hook to the transcript, so that they are durable before the call is sent. They
     /// replace those of `call`. Then applies the ruling on the call with these arguments.
     pub(crate) fn rewrite(&mut self, call: &Call, arguments: String, by: &str, ruling: Ruling) {

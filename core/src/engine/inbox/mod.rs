@@ -74,7 +74,8 @@ impl InboxHandler<'_> {
         self.steering().any(|item| !is_note(item))
     }
 
-    /// Returns true if one of the messages that would begin a turn now is the user's: no end of a child, and no correction.
+    /// Returns true if one of the messages that would begin a turn now is from the user, and is not the end of a child or
+    /// a correction.
     pub(crate) fn user_begins(&self) -> bool {
         let is_theirs =
             |item: &StoredItem| !is_note(item) && mailbox::end_of(item).is_none() && !mailbox::corrects(item);
@@ -87,7 +88,7 @@ impl InboxHandler<'_> {
     }
 
     /// Stops the turn if a message asks for it. Steering has nothing open to stop, so there the message is simply
-    /// taken, unless it takes the turn back. A turn that is ending already can only be taken back.
+    /// taken, unless it takes messages back. A turn that is ending already can only be taken back.
     pub(crate) fn heed_messages(&mut self) -> bool {
         let machine = &self.cx.mind.machine;
         if !machine.turn.open {
@@ -181,7 +182,8 @@ impl InboxHandler<'_> {
 
     /// Adds the corrections that wait to the transcript, because the model is about to be asked. Steering took earlier
     /// ones, so these came while the model was asked before in the same step (B14). A correction that also changes the
-    /// mode or the prompt waits for the next steering, where these may change. So does any other message.
+    /// mode or the prompt waits for the next steering, where these may change. So do a correction whose sender waits for
+    /// the outcome, and any other message.
     pub(crate) fn take_corrections(&mut self) {
         if self.cx.mind.machine.handoff.is_some() {
             return;

@@ -59,7 +59,7 @@ pub(crate) struct Unawaited {
 }
 
 impl Unawaited {
-    /// Returns those among the pending calls of a claim.
+    /// Returns the calls in doubt and the dead letters among the pending calls of a claim.
     pub(crate) fn of(pending: &[PendingCall]) -> Self {
         let letters = pending.iter().filter(|pending| pending.kind == PendingKind::DeadLetter);
         Self {
@@ -74,7 +74,7 @@ impl Unawaited {
         self.doubts.contains_key(pending) || self.letters.contains(pending)
     }
 
-    /// Returns the call in doubt that the item settles, if it settles one.
+    /// Returns the pending call that the item answers, if the item settles a call in doubt.
     pub(crate) fn settled_by<'a>(&self, item: &'a StoredItem) -> Option<&'a PendingId> {
         answered_by(item).filter(|pending| self.doubts.contains_key(pending))
     }
@@ -188,7 +188,8 @@ impl Draft {
             || !self.consumed.is_empty()
     }
 
-    /// Returns true if the draft holds more than the event that reports the start of the run.
+    /// Returns true if the draft holds an event other than the start of the run, a decision that must become durable, a
+    /// message, or a change of pending calls. Consumed items alone do not count.
     pub(crate) fn is_due_beyond_run_started(&self) -> bool {
         let tells = self.events.iter().any(|event| !matches!(event, Event::RunStarted { .. }));
         tells || self.decided || !self.messages.is_empty() || !self.open.is_empty() || !self.close.is_empty()

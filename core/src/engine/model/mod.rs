@@ -178,7 +178,7 @@ impl ModelHandler<'_> {
     /// Returns the model that is asked if the present one fails for good (C53). Returns `None` if there is none, or
     /// if another model could not help.
     pub(crate) fn next_model(&self, kind: ModelErrorKind) -> Option<String> {
-        // No model can read a broken transcript, and a failed hook is not the model's fault.
+        // No model can read a broken transcript, and what a hook postpones or forbids is not the model's fault.
         if [ModelErrorKind::Transcript, ModelErrorKind::Held, ModelErrorKind::Denied].contains(&kind) {
             return None;
         }

@@ -21,8 +21,8 @@ impl Context {
 }
 
 impl Mind {
-    /// Returns true if the text of the model is kept. It is dropped if the turn is taken back or ends with an
-    /// error.
+    /// Returns true if the text of the model is kept. It is dropped if a message takes the turn back or edits an earlier
+    /// message, or if the turn ends with an error.
     fn keeps_what_was_said(&self) -> bool {
         let AgentState::TearingDown { ending, .. } = &self.machine.state else { return false };
         ending.error.is_none()

@@ -1,4 +1,4 @@
-//! Steering: the turn goes on, ends, or asks for more steps. The rules are in
+//! Steering: the turn goes on, ends, asks for more steps, or waits for an input of its procedure. The rules are in
 //! [`machine::steering`](crate::machine::steering).
 
 use crate::engine::context::Context;
@@ -18,7 +18,7 @@ pub(crate) struct SteeringHandler<'a> {
 }
 
 impl SteeringHandler<'_> {
-    /// Decides whether the turn goes on, ends, or asks for more steps.
+    /// Decides whether the turn goes on, ends, asks for more steps, or waits for an input of its procedure.
     pub(crate) fn steer(&mut self, from: SteeringFrom) -> bool {
         let Some(agent) = self.cx.run.agent.clone() else { return false };
         let Some((hooked, corrections)) = self.hear_of_step(from) else { return false };
@@ -56,7 +56,8 @@ impl SteeringHandler<'_> {
         let waits = stop.is_none() && !asks && view.procedure == Some(ProcedureNature::Parked);
         let led_on = stop.is_none() && !asks && !waits && steering::goes_on_with_procedure(&view);
         let pauses = asks || waits;
-        // While more steps are requested, the reminder to return a value waits until they are granted.
+        // While the turn waits for more steps or for an input of the procedure, the reminder to return a value waits,
+        // too.
         let now = !pauses || matches!(from, SteeringFrom::Calls { .. });
         let no_output = stop.is_none() && now && steering::gives_no_output(&view);
         if let Some(hooked) = hooked {

@@ -1,8 +1,8 @@
 //! A run that must leave its session to another run: how far it goes on, and how it leaves.
 //!
-//! Nothing in progress is dropped, and nothing is started that would have to be dropped. The run leaves the session
-//! suspended and due at once, at a point where nothing is in progress. The next run finds a turn that waits, not one
-//! whose run has died.
+//! Nothing in progress is dropped, and nothing is started that would have to be dropped. Unless the turn ends or waits by
+//! then, the run leaves the session suspended and due at once, at a point where nothing is in progress. The next run finds
+//! a turn that waits, not one whose run has died.
 
 use crate::engine::RunOutcome;
 use crate::engine::context::Context;

@@ -33,8 +33,8 @@ impl TurnHandler<'_> {
         self.cx.feed(Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false })
     }
 
-    /// Returns the number of calls in a row that could not be run, if it ends the turn and the turn is not ending
-    /// already.
+    /// Returns the number of calls in a row that could not be run or gave no result, if it ends the turn and the turn is
+    /// not ending already.
     fn opened(&self) -> Option<u32> {
         let retries = &self.cx.run.agent.as_ref()?.retries;
         let broken = self.cx.mind.machine.turn.broken;

@@ -58,7 +58,7 @@ impl TurnHandler<'_> {
         }
     }
 
-    /// Leaves a session at rest. If messages wait, the next run is due at once.
+    /// Leaves a session at rest. If a message waits, or a dead letter was answered, the next run is due at once.
     pub(crate) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
         self.cx.mind.close_old_letters();
         self.cx.inbox().consume_rest();

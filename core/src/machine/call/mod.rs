@@ -39,7 +39,7 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "is_default")]
     pub runs_on: RunsOn,
     /// The message that holds the arguments: that of the model, the decision that edited them, the notice of the hook
-    /// that rewrote them, or the notice of a request for more steps.
+    /// that rewrote them, or the notice of a request for more steps or of a wait of the procedure.
     pub arguments: MessageSeq,
     /// The resources that the call touches; serial until the gate has looked at it.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -48,28 +48,30 @@ pub struct Call {
     /// of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub round: u32,
-    /// The digest of the arguments that may run, because a person approved them or their deadline passed.
+    /// The digest of the arguments that may run, because people approved them, or because the deadline for the
+    /// decision passed and the terms then let the call run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<Digest>,
-    /// The people who decide on the call, if the policy names them or requires several approvals. Kept until the
-    /// call is allowed.
+    /// The request for approval, if its terms are not the default terms. Kept until the call is allowed or falls back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panel: Option<Box<Panel>>,
     /// True if a run that died, or an earlier attempt, may have sent the call. If the call is stopped before it is
     /// sent again, it may end in doubt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sent_before: bool,
-    /// The number of times that the call could not be run and was scheduled to be sent again.
+    /// The number of times that a call of the present tool could not be run or gave no result, and was scheduled to be
+    /// sent again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tries: u32,
-    /// The tools that could not be run before, in order. The first is the one that the model asked for.
+    /// The tools that were called before this one and could not be run or gave no result, in order. The first is the
+    /// one that the model asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instead_of: Vec<NotRunTool>,
     /// The changes to the custom state. They are applied when the step closes, if the call is done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
-    /// The rows on which the end of the call moves the procedure. They are followed when the step closes. A call that is
-    /// refused before it runs loses them.
+    /// The rows on which the end of the call moves the procedure. They are followed when the step closes. A call that
+    /// is refused before it runs, or whose request for approval expires, loses them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leads: Option<Box<CallLeads>>,
     /// The state of the call.

@@ -25,7 +25,7 @@ pub enum CallState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
-    /// Parked: a client owes the result.
+    /// Parked: a client owes the result, or somebody outside owes an input of the procedure.
     BlockedOnClient {
         /// The id of the pending call.
         pending: PendingId,
@@ -93,7 +93,8 @@ pub enum CallState {
     Error,
     /// End: a person refused the call.
     RejectedByUser,
-    /// End: the call was stopped. It had not acted, unless it had returned a result that was due later.
+    /// End: the call was stopped. It had not acted, with two exceptions: it had returned a result that was due later,
+    /// or a client, children or the source of a fork worked on it and may have acted.
     Cancelled {
         /// The reason.
         reason: CancelReason,
@@ -196,7 +197,8 @@ impl CallState {
         Some(Children { pending: pending.clone(), count: *count, remote: remote.clone() })
     }
 
-    /// Returns true if the start mark is written or on its way: the call is out, or about to be.
+    /// Returns true if the call was sent, or is about to be: its start mark is on its way. A read may be sent without
+    /// a mark.
     pub fn is_out(&self) -> bool {
         matches!(self, Self::Preparing | Self::Executing | Self::CleaningUp)
     }

@@ -10,8 +10,8 @@ use super::super::{AgentState, DoneReason, Machine, StopCause};
 pub enum Inference {
     /// The model is not asked: the session rests, or calls run or wait.
     Idle,
-    /// The model answers or is about to be asked, old messages are summarised, or the turn decides how to go on or
-    /// ends.
+    /// The model answers, is about to be asked, or is asked again after a wait; old messages are summarised; or the
+    /// turn decides how to go on, or ends.
     Running,
     /// The turn was stopped from outside.
     Cancelled,

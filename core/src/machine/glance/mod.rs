@@ -34,7 +34,7 @@ pub struct Glance {
     pub classic: Classic,
     /// The activity of the model.
     pub inference: Inference,
-    /// The possible actions of a person now.
+    /// The possible action of a person now.
     pub interaction: Interaction,
     /// The turn that runs, or ran last; 0 before the first.
     pub turn: TurnNumber,
@@ -47,7 +47,8 @@ pub struct Glance {
     pub max_steps: Option<u32>,
     /// The numbers of calls of the step that run and that wait.
     pub calls: CallCounts,
-    /// The calls that wait for a person's approval, in call order.
+    /// The calls that wait for a person's approval, in call order; or the call that stands for a request for more
+    /// steps.
     pub approvals: Vec<CallId>,
     /// The result of the last turn; none while a turn is open, and before the first.
     pub ended: Option<Ended>,

@@ -160,7 +160,8 @@ fn failed(retry_at: Option<i64>) -> Input {
     }
 }
 
-/// Returns turns that together pass through every state. They end by an answer, a tool, a stop or an error.
+/// Returns turns that together pass through every state. Most of them end: by an answer, a tool, a stop, a limit or an
+/// error.
 pub(super) fn stories() -> Vec<Vec<Input>> {
     let message = || begins(TurnRequest::Message);
     let answer = || vec![asked(), answered(0)];

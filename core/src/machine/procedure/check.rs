@@ -33,7 +33,8 @@ impl Found {
 /// state of rest is reached from every state. Every input has a source that can bring it in each state with a row for
 /// it: a call of a tool that the state admits, somebody outside or a deadline where the work is parked, or a message
 /// where it is not. From a working state a call leads on. A parked state admits no tools, waits for somebody or has a
-/// deadline, and no cycle leads through deadlines alone.
+/// deadline, and no cycle leads through deadlines alone. Every input has a row, and no two rows of a state have the
+/// same source, unless the source is somebody outside. The numbers, names and texts are within their bounds.
 pub fn faults(procedure: &Procedure, has_tool: impl Fn(&ToolName) -> bool) -> Vec<ProcedureFault> {
     let mut found = Found::default();
     bounds(procedure, &mut found);

@@ -20,8 +20,8 @@ use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 pub const PROCEDURE_WAIT: &str = "procedure";
 
 impl Procedure {
-    /// Calls `with` with the procedure as a table: the first state first, then each state that a row leads to, in the
-    /// order in which they are reached.
+    /// Calls `with` with the procedure as a table: the first state first, then the states to which rows lead, in the
+    /// order in which they are reached, then the others.
     pub fn with_table<R>(&self, with: impl FnOnce(&Table<'_, &str, &str>) -> R) -> R {
         let states = self.in_order();
         let pairs = || states.iter().flat_map(|(name, state)| state.on.iter().map(move |row| (*name, row)));
@@ -63,7 +63,8 @@ impl Procedure {
         }
     }
 
-    /// Returns the states: the first one, then each in the order in which rows lead there, then the others.
+    /// Returns the states: the first one, then those to which rows lead, in the order in which they are reached, then
+    /// the others.
     fn in_order(&self) -> Vec<(&StateName, &ProcedureState)> {
         let mut names: Vec<&StateName> = vec![&self.first];
         let mut at = 0;
@@ -104,7 +105,7 @@ impl Procedure {
         self.from(state, |source| *source == Source::Outside)
     }
 
-    /// Returns the inputs of this state that have such a source.
+    /// Returns the inputs of this state whose source fulfils `is`.
     pub(crate) fn from<'a>(
         &'a self,
         state: &'a ProcedureState,

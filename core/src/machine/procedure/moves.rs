@@ -10,7 +10,7 @@ use crate::words::procedure::{
 };
 
 impl Procedure {
-    /// Returns the move of this input in this state, if there is a row.
+    /// Returns the move that this input makes in this state, if there is a row.
     fn row(&self, from: &StateName, on: &InputName) -> Option<ProcedureMove> {
         let to = self.at(from)?.on.get(on)?.clone();
         Some(ProcedureMove { from: Some(from.clone()), on: Some(on.clone()), to })
@@ -22,7 +22,7 @@ impl Procedure {
     }
 }
 
-/// Returns the moves with which a turn begins. With `message`, a message of the user begins it.
+/// Returns the moves with which a turn begins. `message` is true if a message of the user begins it.
 pub(crate) fn at_begin(agent: &AgentSpec, at: Option<&StateName>, message: bool) -> ProcedureBegins {
     let Some(procedure) = agent.procedure.as_deref() else { return ProcedureBegins::default() };
     let mut moves = Vec::new();
@@ -102,8 +102,8 @@ pub(crate) fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Returns the state to which the work goes back with everything after message `to`. `notices` are the notices of the
-/// session, newest first. `None` if no move is taken back.
+/// Returns the state to which the work goes back if everything after message `to` is taken back. `notices` are the
+/// notices of the session, newest first. `None` if no move is taken back.
 pub(crate) fn way_back<'a>(
     to: MessageSeq,
     notices: impl Iterator<Item = (MessageSeq, &'a Notice)>,

@@ -65,7 +65,7 @@ fn d20_a_procedure_is_checked_by_the_code_that_checks_the_machine_and_each_fault
             "procedure.states.due: nothing leads to due",
         ],
     );
-    // Deadlines alone never end a cycle.
+    // Deadlines alone do not bound a cycle.
     let round = |bill: Procedure| {
         let bill = bill.state("due", due(&[("paid", "done"), ("late", "later")])).unwrap();
         bill.state("later", due(&[("paid", "done"), ("late", "due")])).unwrap()

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::{Name, Nature, Row, Table, TableError, TableErrors};
 
 impl<S: Name, I: Name> Table<'_, S, I> {
-    /// Checks the table: it knows its first state, and every state is reached from there; targets exist; rest is
-    /// reached without passing through an error; every working state has a failure edge, if the machine has failures;
-    /// every parked state names its wake-up inputs; every awaited answer has an input that leads somewhere; and every
-    /// cycle has a bound.
+    /// Checks the table: it knows its first state, and every state is reached from there; no pair of state and input
+    /// is listed twice; targets exist; rest is reached without passing through an error; every working state has a
+    /// failure edge, if the machine has failures; every parked state names its wake-up inputs; every awaited answer
+    /// has an input that leads somewhere; and every cycle has a bound.
     ///
     /// # Errors
     /// Returns all faults of the table.

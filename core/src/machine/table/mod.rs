@@ -145,7 +145,7 @@ pub enum TableError<S = StateKind, I = InputKind> {
 }
 
 impl<S: Name, I: Name> TableError<S, I> {
-    /// Returns the state at fault: of a cycle the first one. `None` for a cycle without states.
+    /// Returns the state at fault. For a cycle, this is its first state. `None` for a cycle without states.
     pub fn state(&self) -> Option<S> {
         match self {
             Self::NoFirst(state)

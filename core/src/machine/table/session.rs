@@ -79,7 +79,7 @@ pub const ROWS: &[Row<'static>] = &[
     row(S::Dispatching, I::Failed, &[S::TearingDown]),
     row(S::Dispatching, I::ChildBegan, &[S::Dispatching]),
     row(S::Dispatching, I::ChildEnded, &[S::Dispatching]),
-    // More steps are asked for, or the turn goes on, or it ends.
+    // More steps are requested, the procedure waits, the turn goes on, or it ends.
     row(S::Steering, I::Steered, &[S::Confirming, S::Thinking, S::TearingDown]),
     row(S::Steering, I::Owed, &[S::Steering]),
     row(S::Steering, I::Briefed, &[S::Steering]),

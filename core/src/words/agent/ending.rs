@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::ids::ToolName;
 
-/// The consequence when a person refuses a call without giving a reason. A refusal with a reason always has
-/// the effect of [`GoOn`](Self::GoOn), because the reason is meant for the model. In all cases, every call of
-/// the step gets exactly one result.
+/// The consequence when a person refuses a call without giving a reason. A refusal with a reason has the effect of
+/// [`GoOn`](Self::GoOn), because the reason is meant for the model. A refusal that ends the batch
+/// ([`Decision::aborts`](crate::words::message::Decision::aborts)) has at least the effect of
+/// [`CancelRest`](Self::CancelRest), with or without a reason. In all cases, every call of the step gets exactly one
+/// result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDenial {

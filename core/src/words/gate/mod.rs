@@ -88,8 +88,8 @@ pub enum Verdict {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
-    /// People must decide. The call may run after as many approvals of the same arguments as the terms
-    /// require.
+    /// People must decide. The call may run after as many approvals of the same arguments as the terms require. A call
+    /// of a client tool is denied instead. A call that returns the turn's value needs no approval.
     NeedsApproval {
         /// The text that the people see.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -104,7 +104,7 @@ pub enum AtExpiry {
     /// The call is not run, and the model sees that.
     #[default]
     Deny,
-    /// The call runs, unless the gate now denies it.
+    /// The call runs, unless the gate now denies it or asks for approval on other terms.
     Approve,
     /// The call is not run, and this text is its result.
     Result(String),

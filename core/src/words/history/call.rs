@@ -117,7 +117,7 @@ pub enum CallInput {
         arguments: MessageSeq,
         /// The digest of those arguments.
         digest: Digest,
-        /// If true, later calls of the tool need no approval.
+        /// If true, the approval also covers later calls of the tool.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         always: bool,
         /// If not empty, `always` applies only to later calls whose arguments match these patterns.
@@ -204,12 +204,12 @@ pub enum CallInput {
         until: Timestamp,
         /// The reason why the call gave no result.
         why: String,
-        /// True if the call may still have acted.
+        /// True if the call was sent, so that it may have acted unless it only reads.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sent: bool,
     },
-    /// The call could not be run and is not sent again. The fallback of its tool is called in its place, with the same
-    /// arguments. The gate is asked about the call anew.
+    /// The call could not be run or gave no result, did not act, and is not sent again. The fallback of its tool is
+    /// called in its place, with the same arguments. The gate is asked about the call anew.
     FellBack {
         /// The tool that is called now.
         to: ToolName,
@@ -222,7 +222,7 @@ pub enum CallInput {
         /// The party that runs this tool.
         #[serde(default, skip_serializing_if = "is_default")]
         runs_on: RunsOn,
-        /// The reason why the call could not be run.
+        /// The reason why the call of the first tool gave no result.
         why: String,
     },
     /// The call returned, but its result is due later.

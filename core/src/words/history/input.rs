@@ -165,8 +165,8 @@ pub enum Input {
         /// The newest cleared result. The model sees this result and all earlier ones as cleared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cleared: Option<MessageSeq>,
-        /// The request to a person for more steps, if the turn would otherwise end; or that of a parked state of the
-        /// procedure.
+        /// The request to a person for more steps, if the turn would otherwise end; or the wait of a parked state of
+        /// the procedure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks: Option<Box<AskedForMore>>,
         /// The usage of summaries of old results.
@@ -354,7 +354,8 @@ impl Input {
 pub enum TurnRequest {
     /// A message arrived.
     Message,
-    /// A failed or interrupted turn continues with the current transcript.
+    /// A failed or interrupted turn continues with the current transcript, or a session begins to work on the goal of
+    /// a handoff.
     Resume,
 }
 

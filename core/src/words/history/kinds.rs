@@ -96,7 +96,7 @@ pub enum InputKind {
     LoopFound,
     /// An input of a call.
     Call,
-    /// Steering decided how the turn continues.
+    /// Steering decided whether and how the turn continues.
     Steered,
     /// A summary of old messages or an extract is needed.
     CompactionRequested,

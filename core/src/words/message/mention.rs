@@ -239,7 +239,7 @@ impl Mentions {
         (!told.is_empty()).then(|| format!("[mentioned files: {}]", told.join("; ")))
     }
 
-    /// Returns the paths that `text` does not contain. The others follow from the text.
+    /// Returns the mentioned paths that do not stand in `text`. The other mentions can be found again from the text.
     pub(super) fn named_beside(&self, text: &str) -> BTreeSet<&str> {
         self.iter().map(Mention::path).filter(|path| !text.contains(path)).collect()
     }

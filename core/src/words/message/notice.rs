@@ -20,7 +20,8 @@ pub struct Notice {
     /// notice settles a call or reports moves of the procedure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
-    /// The arguments that a hook set in place of the model's, or those of a request for more steps.
+    /// The arguments that a hook set in place of the model's, or those of a request for more steps or a wait of the
+    /// procedure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewriting: Option<Rewriting>,
     /// The changes that restore the custom state to its value before the calls that precede this notice, in
@@ -54,7 +55,8 @@ impl Notice {
     }
 }
 
-/// Arguments that the model did not write: a hook set them, or they belong to a request for more steps.
+/// Arguments that the model did not write: a hook set them, or they belong to a request for more steps or to a wait of
+/// the procedure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewriting {
     /// The call that has these arguments.

@@ -1,4 +1,4 @@
-//! Settlements: what somebody found out about a call that ended in doubt.
+//! Settlements: findings of people and programs about calls that ended in doubt.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,8 @@ use crate::words::ids::{CallId, PendingId};
 /// The maximum length, in bytes, of the result, the name and the reason of a [`Settlement`] together.
 pub const SETTLEMENT_BYTES_MAX: usize = 64 * 1024;
 
-/// What somebody found out about a call that ended in doubt. The result of the call does not change. The model is told
-/// in a [notice](super::Notice).
+/// The finding of a person or a program about a call that ended in doubt. The result of the call does not change. The
+/// model is told in a [notice](super::Notice).
 ///
 /// ```
 /// use holdover_core::message::Settlement;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::cancel::CancelReason;
 
-/// The number of bytes of a progress text that readers see. Of a longer text they see the end.
+/// The maximum number of bytes of a progress text that readers see. Of a longer text, they see the end.
 const MESSAGE_BYTES_MAX: usize = 4_096;
 
 /// A report of a running call about its progress. Reports are provisional: they are shown, not kept.

@@ -565,7 +565,7 @@ impl Story {
         // INV-10: the rows alone rebuild the stored machine.
         let rows = check::rows_of(&self.events);
         assert_eq!(rebuild(&rows).expect("a whole history"), self.machine, "history and state agree");
-        // INV-12: one `agent_end` and one `done` a turn, in this order.
+        // INV-12: each turn has one `init`, one `agent_end` and one `done`, in this order.
         let ends: Vec<(&str, u64)> = self
             .events
             .iter()

@@ -73,8 +73,8 @@ impl Runtime {
     ///
     /// At most 64 children are followed at once. The others are followed when an earlier child has ended. A child is
     /// followed until the end of the turn that answers the call; a background child, until the end of its first turn.
-    /// Left out are children that cannot be read here, children in other programs, and sessions that took over from a
-    /// child.
+    /// Children that cannot be read here, children in other programs, and sessions that took over from a child are left
+    /// out.
     ///
     /// If a read fails because the store is unavailable, it is repeated, except with [`Follow::Available`]. With
     /// [`Follow::UntilParked`], the stream ends when no run holds the root or any followed child.
@@ -120,8 +120,8 @@ impl Runtime {
     }
 
     /// Returns the place after the newest event of the session and of each of its children. Open children for which
-    /// there is no room among the followed ones (64 at most, half of them in the background) are shown from their
-    /// first event. Children that cannot be read here are left out.
+    /// there is no room among the followed ones (64 at most, of which at most half in the background) are shown from
+    /// their first event. Children that cannot be read here are left out.
     ///
     /// Errors: the store does not answer.
     pub async fn tree_cursor(&self, root: &Session) -> Result<TreeCursor, RuntimeError> {

@@ -50,7 +50,7 @@ pub(super) struct TreeTail {
     loose: HashSet<Who>,
     /// Children whose turns are over, but which have calls with children that are not over.
     finished: HashSet<Who>,
-    /// True if an item was shown since each session was last read to its end.
+    /// True if an item was shown since all sessions were last read.
     has_shown: bool,
 }
 
@@ -108,8 +108,8 @@ impl TreeTail {
         }
     }
 
-    /// Returns true if the turn of the root is over, and only children for which no event is held are still being
-    /// read.
+    /// Returns true if following ends at rest ([`Follow::UntilRest`]), no event is held, and only children for which no
+    /// event is held are still being read.
     fn is_at_rest(&self) -> bool {
         self.follow == Follow::UntilRest
             && self.held.is_empty()

@@ -173,7 +173,7 @@ async fn h21_a_task_that_was_taken_and_then_refused_is_stopped() {
     until_there(&world, SessionStatus::Aborted).await;
 }
 
-/// A store whose interrupts fail.
+/// A layer that makes requests to interrupt fail.
 #[derive(Clone)]
 struct StopsNothing;
 

@@ -19,7 +19,8 @@ use crate::words::tool::ToolOutput;
 /// The number of characters of a text of the answer that an error shows.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// An answer: an object with distinct keys. A key is removed when it is read, so that the rest is unknown.
+/// An answer: an object with distinct keys. A key is removed when it is read, so the keys that remain at the end are
+/// unknown.
 pub(crate) struct Answer(BTreeMap<String, Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for Answer {

@@ -19,7 +19,7 @@ use crate::words::model::{AnswerPart, ModelAnswer, ModelRequest, ModelTool, Stop
 use crate::words::tool::{ToolError, ToolOutput};
 use crate::words::usage::{TokenUsage, Usage};
 
-/// The beginning of every request, before the fields of its point.
+/// A request: the fields that every request has, then the fields of its point.
 #[derive(Serialize)]
 struct Request<'a, T> {
     version: u32,

@@ -36,10 +36,12 @@ pub const OUTSIDE_ANSWER_BYTES_MAX: usize = 16 << 20;
 /// The maximum length of a hook's name, in bytes.
 pub const HOOK_NAME_BYTES_MAX: usize = 64;
 
-/// The point of the requests that tell of a gap. It is not a point of a hook: a hook at transitions is told.
+/// The point in requests about missed transitions. It is not a [`HookPoint`]: hooks at [`HookPoint::Transition`]
+/// receive these requests.
 const TRANSITIONS_MISSED: &str = "transitions_missed";
 
-/// The additional time for an error of the carrier itself, which says more than that the time is over.
+/// The time by which the engine's limit is longer than the carrier's, so that the carrier can return an error of its
+/// own. That error says more than that the time is over.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// Carries requests to code outside of this process, such as a program or a server, and returns the answers.
@@ -187,7 +189,7 @@ impl HookSettings {
 
 /// A hook outside of this process. It is asked at its points with one JSON request, and its JSON answer is read
 /// strictly: an unknown field, a wrong form, or an answer that is too long is a failure of the hook. An empty answer
-/// changes nothing. The page on hooks in the documentation has the format.
+/// changes nothing. The page on hooks in the documentation describes the format.
 pub struct OutsideHook<C> {
     settings: HookSettings,
     carrier: C,
@@ -208,7 +210,7 @@ impl<C: Carrier> OutsideHook<C> {
         self.send(point.as_str(), told).await
     }
 
-    /// Carries a request with this word for its point. Returns `None` for an empty answer.
+    /// Carries a request with this name of a point. Returns `None` for an empty answer.
     async fn send(
         &self,
         point: &'static str,

@@ -288,7 +288,7 @@ fn d05_what_is_only_told_takes_no_verdict() {
         (&told[2]["point"], &told[2]["ending"]["reason"]),
         (&json!("agent_end"), &json!("model_stop"))
     );
-    // A gap among the transitions is told in a request of its own.
+    // A gap among the transitions is reported in a request of its own.
     let missed = MovesMissed::new(session, 7);
     now(hook.transitions_missed(&missed)).unwrap();
     now(hook.transitions_missed(&missed)).unwrap();
