@@ -182,6 +182,7 @@ pub(crate) fn spec_of_top(spec: &AgentSpec, path: &[ToolName]) -> Result<AgentSp
         durability: spec.durability,
         human_only: spec.human_only.clone(),
         tool_fallbacks: spec.tool_fallbacks.clone(),
+        in_doubt: spec.in_doubt,
         ..AgentSpec::new(name)
     };
     top.limits.prices = spec.limits.prices;

@@ -97,13 +97,14 @@ pub(crate) async fn follow(
         front.out.passing(front.out.dim(&format!("session {}: {} takes over", key.id, to.agent)));
         front.out.object(&object!({ "session": key.id, "takes_over_as": to.agent }));
         let known = Known::as_made(front, front.session(&key.id).await?).await?;
-        let Following { duplicate, item, .. } = following;
-        let following = Following { duplicate, item, ..Following::since(&known) };
+        let following = Following { duplicate: following.duplicate, ..Following::since(&known) };
         ended = read_along(front, &mut live, following, front.runtime.wait(&key)).await;
     }
     front.live = live;
     screen::clear();
-    let following = Following { key: &key, ..following };
+    // The number of a message belongs to the session that got it.
+    let item = following.item.filter(|_| key == *following.key);
+    let following = Following { key: &key, item, ..following };
     let reported = match ended {
         Ok(read) => report(front, following, &read.outcome, read.answer.as_deref()).await,
         Err(failure) => Err(failure),

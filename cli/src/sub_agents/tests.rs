@@ -22,6 +22,7 @@ skills = ["skills"]
 human_only = ["sleep"]
 always_allow = ["run_command"]
 durability = "sync"
+in_doubt = "ask"
 sandbox = {}
 
 [limits]

@@ -48,6 +48,11 @@ impl StepIterator {
             let waits = self.cx.out.model.is_stopped() || self.cx.children().are_attended_to();
             return !waits && self.cx.turn().at_rest_or_leave();
         }
+        // The state of a procedure outlasts the turn, so an input that was accepted counts although the turn is stopped.
+        let waits = self.cx.mind.machine.state.batch().is_some_and(|batch| batch.for_procedure);
+        if waits && self.cx.run.agent.is_some() && self.cx.calls().take_answer() {
+            return true;
+        }
         if self.cx.inbox().take_interrupt() {
             return true;
         }
@@ -251,6 +256,10 @@ impl StepIterator {
     fn think(&mut self) -> bool {
         if !self.cx.is_up_to_date() {
             return false;
+        }
+        // A turn that ends here takes no correction: it waits for the next one.
+        if self.cx.model().end_over_budget() {
+            return true;
         }
         self.cx.inbox().take_corrections();
         self.commit_first() && self.cx.model().think()

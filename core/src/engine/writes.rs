@@ -170,8 +170,7 @@ impl StepIterator {
             Some(Release::GiveBack { .. }) => None,
             Some(Release::To { .. }) | None => Some(self.cx.mind.inbox.seen),
         };
-        let state =
-            NewState { format: self.cx.mind.format(), payload: Payload::json(&self.cx.mind.machine)? };
+        let state = NewState { format: self.cx.format(), payload: Payload::json(&self.cx.mind.machine)? };
         Ok(Commit {
             operation,
             expected_version: Some(self.writes.version),

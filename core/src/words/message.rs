@@ -26,6 +26,7 @@ pub use answer::ClientAnswer;
 pub use mention::{InvalidMention, MENTION_PATH_BYTES_MAX, MENTIONS_MAX, Mention, Mentions, NotRead};
 pub use notice::{InShort, Notice, Rewriting, Summary};
 pub use policy::{MessagePolicy, WhileAsking};
+pub(crate) use said::corrected;
 pub use said::{CallSignal, Said, SignalBody};
 pub use settlement::{SETTLEMENT_BYTES_MAX, Settlement, SettlementRecord};
 
@@ -137,8 +138,7 @@ impl UserMessage {
     /// mentions the same files, whatever became of the files since. False if neither mentions a file.
     pub fn is_repeated_by(&self, again: &Said) -> bool {
         let same_text = match &again.correction_by {
-            // The text of a correction begins with a mark.
-            Some(_) => self.by_engine && self.text.ends_with(&again.text),
+            Some(by) => self.by_engine && self.text == corrected(by, &again.text),
             None => !self.by_engine && self.text == again.text,
         };
         let Said { text, briefing, images, mentions, .. } = again;

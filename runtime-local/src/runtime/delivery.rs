@@ -9,7 +9,6 @@ use holdover_core::store::{Claim, EventCursor};
 use serde::Serialize;
 
 use super::read::MESSAGES_AT_ONCE;
-use super::standing::machine_of;
 use super::{Delivered, Follow, Runtime};
 use crate::error::RuntimeError;
 
@@ -59,50 +58,54 @@ pub(super) fn item_of(claim: &Claim, key: &ItemKey) -> InboxSeq {
 impl Runtime {
     /// Returns the turn that took the message with this number in the inbox, as [`start`](Self::start),
     /// [`deliver_item`](Self::deliver_item) and [`RunHandle::item`](super::RunHandle::item) return it. Returns `None`
-    /// while the message waits, if it was withdrawn, and for deliveries that are no messages.
+    /// while the message waits, if it was withdrawn, and for deliveries that are no messages. A fork and a session that
+    /// took over give their own numbers from 1 on; the messages that they have copied are not found.
     ///
-    /// Reads the transcript, newest messages first, and for a turn before the last one also the events.
+    /// Reads the transcript, newest messages first, and the events.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be [read](RuntimeError::Unreadable).
     pub async fn taken(&self, key: &SessionKey, item: InboxSeq) -> Result<Option<Taken>, RuntimeError> {
         let session = self.existing(key).await?;
-        let mut to = session.last_message;
+        let before = InboxSeq(item.0.saturating_sub(1));
+        let next = self.host.store().read_inbox(key, before, 1).await?.items.into_iter().next();
+        if item > session.last_item || next.is_some_and(|next| next.seq == item) {
+            return Ok(None);
+        }
+        // It was taken before the inbox was read, so its message is in the transcript now.
+        let mut to = self.existing(key).await?.last_message;
         while to > MessageSeq(0) {
             let from = MessageSeq(to.0.saturating_sub(MESSAGES_AT_ONCE - 1).max(1));
-            for entry in self.read_range(key, from, to).await? {
+            for entry in self.read_range(key, from, to).await?.into_iter().rev() {
                 let Message::User(said) = &entry.message else { continue };
-                if said.item != Some(item) {
-                    continue;
+                if said.item == Some(item) {
+                    let found = self.turn_of(key, entry.seq).await?;
+                    return Ok(found.map(|turn| Taken { turn, message: entry.seq }));
                 }
-                let turn = machine_of(&session)?.map(|machine| machine.turn);
-                // The turn that an older version began does not know its beginning.
-                let of_last = turn.filter(|turn| turn.began > MessageSeq(0) && entry.seq > turn.began);
-                let found = match of_last {
-                    Some(turn) => Some(turn.number),
-                    None => self.turn_of(key, entry.seq).await?,
-                };
-                return Ok(found.map(|turn| Taken { turn, message: entry.seq }));
             }
             to = MessageSeq(from.0 - 1);
         }
         Ok(None)
     }
 
-    /// Returns the turn in which this message was added, by the events.
-    async fn turn_of(
+    /// Returns the turn in which this message was added, by the events. Returns `None` if a fork has copied it from its
+    /// source.
+    pub(super) async fn turn_of(
         &self,
         key: &SessionKey,
         message: MessageSeq,
     ) -> Result<Option<TurnNumber>, RuntimeError> {
         let mut events = self.events(key, EventCursor::START, Follow::Available);
-        let mut turn = None;
+        let (mut turn, mut found) = (None, None);
         while let Some(entry) = events.try_next().await? {
             if let Event::Init { turn: begun, .. } = entry.event {
                 turn = Some(begun);
             } else if matches!(entry.event, Event::Message { seq, .. } if seq == message) {
-                return Ok(turn);
+                found = turn;
+            } else if matches!(entry.event, Event::Forked { .. }) {
+                // All events up to here are copies.
+                found = None;
             }
         }
-        Ok(None)
+        Ok(found)
     }
 }

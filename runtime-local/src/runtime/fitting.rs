@@ -83,12 +83,15 @@ impl Runtime {
             return Ok(());
         }
         let Ok(wait) = serde_json::from_str::<ProcedureWait>(&asked.body.arguments) else { return Ok(()) };
-        let why = match answer.is_error {
-            true => "an error is no input of the procedure".to_owned(),
-            false => match ProcedureAnswer::read(&answer.content, &wait) {
+        let why = if answer.is_error {
+            "an error is no input of the procedure".to_owned()
+        } else if !answer.changes.is_empty() || !answer.images.is_empty() {
+            "it takes no changes of the custom state and no images".to_owned()
+        } else {
+            match ProcedureAnswer::read(&answer.content, &wait) {
                 Ok(_) => return Ok(()),
                 Err(why) => why,
-            },
+            }
         };
         Err(RuntimeError::Unfit {
             key: asked.call.key.clone(),

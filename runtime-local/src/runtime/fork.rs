@@ -1,11 +1,12 @@
 //! Forks: the checkpoints of a session, and new sessions that begin from one.
 
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::fork::{self, ForkPlan, NewWork};
 use holdover_core::ids::{CheckpointId, Incarnation, OperationId, SessionId, SessionKey};
 use holdover_core::machine::Machine;
 use holdover_core::store::{
-    Checkpoint, CheckpointQuery, ForkOutcome, Labels, NewFork, Page, PageRequest, Session, SessionStatus,
-    StateStoreExt,
+    Checkpoint, CheckpointQuery, ForkOutcome, Labels, NewFork, NewState, Page, PageRequest, Session,
+    SessionStatus, StateStoreExt,
 };
 use serde::Deserialize;
 use uuid::Uuid;
@@ -157,6 +158,9 @@ impl Runtime {
             Some(agent) => (agent.queue().clone(), agent.definition().clone()),
             None => (source.queue, source.definition),
         };
+        // A worker of an older format would not follow the procedure.
+        let follows = agent.is_some_and(|agent| agent.spec().procedure.is_some());
+        let state = if follows { NewState { format: STATE_FORMAT, ..plan.state } } else { plan.state };
         let new = NewFork {
             source: checkpoint.incarnation,
             key: key.clone(),
@@ -166,7 +170,7 @@ impl Runtime {
             labels,
             definition,
             status,
-            state: plan.state,
+            state,
             messages: plan.messages,
             events: plan.events,
         };

@@ -33,8 +33,13 @@ impl Runtime {
         let before = InboxSeq(seq.0.saturating_sub(1));
         let waiting = self.host.store().read_inbox(key, before, 1).await?.items.into_iter().next();
         let repeats = match waiting.filter(|waiting| waiting.seq == seq) {
-            Some(waiting) => mailbox::said(&waiting).is_repeated_by(&again),
-            None => self.took_a_repeat(&session, seq, &again).await?,
+            // A note wakes nobody, so it is another message.
+            Some(waiting) => waiting.kind == item.kind && mailbox::said(&waiting).is_repeated_by(&again),
+            None => {
+                // It was taken before the inbox was read, so its message is in the transcript now.
+                let session = self.existing(key).await?;
+                self.took_a_repeat(&session, seq, &again).await?
+            }
         };
         if repeats { Ok(DeliveredItem::duplicate(seq)) } else { Err(refused) }
     }
@@ -51,8 +56,10 @@ impl Runtime {
         while end > last.saturating_sub(SEARCHED_MAX) {
             let after = end.saturating_sub(MESSAGES_AT_ONCE.into());
             let page = self.messages_after(&session.key, MessageSeq(after), MESSAGES_AT_ONCE).await?;
-            let taken = page.iter().find_map(|entry| match &entry.message {
-                Message::User(said) if said.item == Some(seq) => Some(said.is_repeated_by(again)),
+            let taken = page.iter().rev().find_map(|entry| match &entry.message {
+                Message::User(said) if said.item == Some(seq) => {
+                    Some((entry.seq, said.is_repeated_by(again)))
+                }
                 Message::User(_)
                 | Message::Assistant(_)
                 | Message::Tool(_)
@@ -60,8 +67,9 @@ impl Runtime {
                 | Message::Notice(_)
                 | Message::Summary(_) => None,
             });
-            if let Some(repeats) = taken {
-                return Ok(repeats);
+            if let Some((at, repeats)) = taken {
+                // A message that a fork has copied has a number of its source.
+                return Ok(repeats && self.turn_of(&session.key, at).await?.is_some());
             }
             end = after;
         }

@@ -62,8 +62,8 @@ impl Runtime {
         }
         match self.execute_prepared(&prepared, unserved).await {
             Err(refused @ (RuntimeError::KeyConflict { .. } | RuntimeError::NotFirst { .. })) => {
-                self.repeat_or(refused, &prepared.key, &prepared.item).await?;
-                Ok(RunHandle::of_another(self, prepared.key.clone(), true))
+                let known = self.repeat_or(refused, &prepared.key, &prepared.item).await?;
+                Ok(RunHandle::of_another(self, prepared.key.clone(), true).delivering(known.item))
             }
             executed => executed,
         }

@@ -16,7 +16,8 @@ use crate::engine::mind::Mind;
 use crate::engine::model::ModelHandler;
 use crate::engine::steering::SteeringHandler;
 use crate::engine::turn::TurnHandler;
-use crate::store::MessageRange;
+use crate::machine::turn::STATE_FORMAT;
+use crate::store::{MessageRange, StateFormat};
 use crate::words::ids::InboxSeq;
 
 pub(crate) mod end;
@@ -41,6 +42,13 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// Returns the oldest format of the state bytes whose readers can go on with the session.
+    pub(crate) fn format(&self) -> StateFormat {
+        // An agent with a procedure withholds tools even before the work begins.
+        let follows = self.run.agent.as_ref().is_some_and(|agent| agent.procedure.is_some());
+        if follows { STATE_FORMAT } else { self.mind.format() }
+    }
+
     pub(crate) fn inbox(&mut self) -> InboxHandler<'_> {
         InboxHandler { cx: self }
     }

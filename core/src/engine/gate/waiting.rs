@@ -99,6 +99,10 @@ impl GateHandler<'_> {
         let agent = self.cx.run.agent.clone();
         let stands = self.cx.mind.machine.procedure.clone();
         let Some(to) = agent.as_ref().and_then(|agent| resolve(agent, stands.as_ref(), input)) else {
+            if let Some(words) = words {
+                let text = format!("[procedure, not said by the user] The answer {input} says: {words}");
+                self.cx.append(Message::Notice(Notice { told: true, ..Notice::new(text) }));
+            }
             return self.fail_wait(&format!("the state has no row for {input}"));
         };
         let told = notice(agent.as_deref(), std::slice::from_ref(&to), words);

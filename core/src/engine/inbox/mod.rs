@@ -4,7 +4,6 @@ use crate::engine::calls::results::{denied, rejected};
 use crate::engine::context::Context;
 use crate::engine::context::run::Run;
 use crate::engine::mind::Mind;
-use crate::engine::steering::correcting::corrected;
 use crate::machine::table::admits;
 use crate::machine::{AgentState, CallState};
 use crate::store::{InterruptKind, ItemKind, StoredItem, Wake};
@@ -15,7 +14,7 @@ use crate::words::history::{CallInput, Input, InputKind};
 use crate::words::ids::{InboxSeq, MessageSeq};
 use crate::words::mailbox;
 use crate::words::message::{
-    Decision, DecisionRecord, Message, MessagePolicy, ResultStatus, Said, UserMessage, WhileAsking,
+    Decision, DecisionRecord, Message, MessagePolicy, ResultStatus, Said, UserMessage, WhileAsking, corrected,
 };
 use crate::words::payload::Digest;
 

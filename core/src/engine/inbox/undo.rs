@@ -132,7 +132,14 @@ impl InboxHandler<'_> {
             })
         };
         let state = custom::way_back(to, notices());
-        let procedure = procedure::way_back(to, notices());
+        let mut procedure = procedure::way_back(to, notices());
+        // Another agent may have taken over since. Its work begins anew.
+        if let (Some(back), Some(agent)) = (&mut procedure, &self.cx.run.agent)
+            && agent.procedure.is_some()
+            && agent.stands(back.to.as_ref()).is_none()
+        {
+            back.to = None;
+        }
         let acted = self.cx.run.acted(&undone);
         let settled = settlements(&undone);
         let told = !acted.is_empty() || !settled.is_empty();

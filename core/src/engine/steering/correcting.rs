@@ -3,13 +3,7 @@
 
 use crate::engine::reply::Correction;
 use crate::engine::steering::SteeringHandler;
-use crate::words::message::{Message, Notice, UserMessage};
-
-/// Returns the text of a correction for the model. It marks the text as a correction.
-pub(crate) fn corrected(by: &str, text: &str) -> String {
-    let by = by.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("[course correction by {by}, not said by the user] {text}")
-}
+use crate::words::message::{Message, Notice, UserMessage, corrected};
 
 impl SteeringHandler<'_> {
     /// Returns the corrections that count: all that have a text. If the turn has reached its limit of corrections,

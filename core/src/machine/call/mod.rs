@@ -190,6 +190,12 @@ impl Call {
                 self.leads = None;
             }
             CallInput::Synthesised { .. } => self.profile = ResourceProfile::Keys(Vec::new()),
+            // A call that was told to stop, or could not be run, has not failed at its work: it moves no procedure.
+            CallInput::Returned { ok: false, broken, .. }
+                if *broken || self.state == CallState::CleaningUp =>
+            {
+                self.leads = None;
+            }
             CallInput::Asked
             | CallInput::Started
             | CallInput::Granted { .. }

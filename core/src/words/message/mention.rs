@@ -346,9 +346,11 @@ mod tests {
         // Without mentions, the digests of the deliveries say everything.
         assert!(!Said::new("a").is_repeated_by(&Said::new("a")));
         let corrects = Said { correction_by: Some("me".into()), ..says("cite", mentions([old])) };
-        let told = UserMessage { by_engine: true, ..UserMessage::new("[course correction by me] cite") };
+        let told = UserMessage::by_engine(super::super::corrected("me", "cite"));
         let told = UserMessage { mentions: mentions([new]), ..told };
         assert!(told.is_repeated_by(&corrects));
+        assert!(!told.is_repeated_by(&Said { text: "ite".into(), ..corrects.clone() }));
+        assert!(!told.is_repeated_by(&Said { correction_by: Some("ann".into()), ..corrects.clone() }));
         assert!(!told.is_repeated_by(&Said { correction_by: None, ..corrects }));
     }
 }

@@ -65,6 +65,12 @@ impl Said {
     }
 }
 
+/// Returns the text of a correction for the model. It marks the text as a correction.
+pub(crate) fn corrected(by: &str, text: &str) -> String {
+    let by = by.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("[course correction by {by}, not said by the user] {text}")
+}
+
 /// Returns true if there are mentions, and both lists name the same files. A file whose path stands in the text may
 /// be missing in one of them: a sender who looks again may no longer find it.
 pub(super) fn same_mentions(text: &str, one: &Mentions, other: &Mentions) -> bool {

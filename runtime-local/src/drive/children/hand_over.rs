@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use holdover_core::children::ChildNames;
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::error::ErrorInfo;
 use holdover_core::fork::{self, NewWork};
 use holdover_core::handoff::{Goal, HandOffTo};
@@ -12,7 +13,7 @@ use holdover_core::message::{Message, SignalBody};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     Checkpoint, CheckpointQuery, Delivery, ForkOutcome, InboxItem, ItemKind, Labels, MessageRange, NewFork,
-    PageRequest, Session, StateStore, StateStoreExt, StoreError, StoredMessage, Wake,
+    NewState, PageRequest, Session, StateStore, StateStoreExt, StoreError, StoredMessage, Wake,
 };
 
 use super::{Family, LeaseEnded};
@@ -99,6 +100,9 @@ impl Family {
         let work = NewWork { goal, draft: false, another: true, replies: successor.replies.clone() };
         let plan = fork::plan_handoff(own, &at, &messages, &source.staged.results, &work, self.now);
         let plan = answer!(plan.map_err(refused));
+        // A worker of an older format would not follow the procedure.
+        let follows = agent.spec().procedure.is_some();
+        let state = if follows { NewState { format: STATE_FORMAT, ..plan.state } } else { plan.state };
         let new = NewFork {
             source: self.fence.incarnation,
             key: key.clone(),
@@ -108,7 +112,7 @@ impl Family {
             labels: labels_of(agent, successor, &source),
             definition: agent.definition().clone(),
             status: plan.status,
-            state: plan.state,
+            state,
             messages: plan.messages,
             events: plan.events,
         };
