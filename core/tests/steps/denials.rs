@@ -248,6 +248,30 @@ fn c25_a_run_that_dies_after_an_abort_sends_no_call_of_the_batch_again() {
 }
 
 #[test]
+fn c25_a_call_whose_start_mark_is_on_its_way_at_an_abort_is_not_sent() {
+    let bench = Bench::new();
+    bench.say("do all");
+    let claim = bench.claim().unwrap();
+    let mut run = Run::holding(&bench, claim, &["commit"]);
+    while !run.is_out("call_model") {
+        run.perform("commit");
+    }
+    run.model(calls(&["edit", "note"]));
+    while bench.pending().is_empty() {
+        run.perform("commit");
+    }
+    let marked = |run: &Run<'_>| run.calls_out() == ["c1-1"];
+    assert!(!marked(&run), "the mark is not acknowledged yet");
+    abort(&bench);
+    run.news();
+    run.let_go("commit");
+    run.model(text("a pity"));
+    assert_eq!(bench.sent("c1-1"), 0);
+    assert_eq!(bench.statuses(), [ResultStatus::RejectedByUser, ResultStatus::Cancelled]);
+    check::at_rest(&bench);
+}
+
+#[test]
 fn c25_a_plain_refusal_lets_the_calls_that_are_out_go_on() {
     for on_denial in [OnDenial::GoOn, OnDenial::CancelRest] {
         let bench = Bench::with(|agent| agent.on_denial = on_denial);

@@ -8,7 +8,7 @@ use holdover_core::agent::AgentSpec;
 use holdover_core::engine::{STATE_FORMAT, STATE_FORMAT_ALONE};
 use holdover_core::ids::ToolName;
 use holdover_core::machine::DoneReason;
-use holdover_core::message::{Message, PendingBody, ResultStatus, Said};
+use holdover_core::message::{Message, MessagePolicy, PendingBody, ResultStatus, Said};
 use holdover_core::procedure::{Procedure, ProcedureNature, ProcedureState, Source};
 use holdover_core::store::{InterruptKind, OutcomeKind, PendingKind, SessionStatus};
 use holdover_core::tool::ToolError;
@@ -364,4 +364,95 @@ fn d01_a_fork_in_the_middle_of_a_step_follows_the_calls_that_had_ended() {
     let handed = bench.hand_off("finish it", false);
     assert_eq!(stands(&handed).as_deref(), Some("payment"));
     assert!(told(&handed).last().is_some_and(|told| told.contains("draft -> payment on ordered")));
+}
+
+#[test]
+fn d01_a_call_that_was_told_to_stop_or_could_not_be_run_is_no_input() {
+    for stopped in [true, false] {
+        let bench = awaiting();
+        assert!(bench.answer(&bench.asked(), "paid").is_in());
+        let mut run = bench.run();
+        run.model(calls(&["note"]));
+        if stopped {
+            bench.interrupt(InterruptKind::Soft);
+            run.renew();
+            run.news();
+            run.comes_back("c2-0", Err(ToolError::Failed("stopped".into())));
+            assert_eq!(bench.dones(), [DoneReason::UserAbort]);
+        } else {
+            run.comes_back("c2-0", Err(ToolError::NotRun("the server is away".into())));
+            while !run.is_out("call_model") {
+                drop(run);
+                bench.clock.pass(Duration::from_secs(60));
+                run = bench.run();
+                run.comes_back("c2-0", Err(ToolError::NotRun("the server is away".into())));
+            }
+            assert_eq!(bench.statuses().last(), Some(&ResultStatus::Error));
+        }
+        assert_eq!(stands(&bench).as_deref(), Some("shipping"), "stopped: {stopped}");
+    }
+}
+
+#[test]
+fn d01_an_input_that_was_accepted_counts_although_the_turn_is_stopped() {
+    let bench = awaiting();
+    assert!(bench.answer(&bench.asked(), "paid").is_in());
+    bench.interrupt(InterruptKind::Soft);
+    assert!(bench.run().is_over());
+    assert_eq!((bench.dones(), stands(&bench).as_deref()), (vec![DoneReason::UserAbort], Some("shipping")));
+    check::at_rest(&bench);
+
+    // A message that interrupts comes after the answer, and before any run.
+    let bench = awaiting();
+    assert!(bench.answer(&bench.asked(), "paid").is_in());
+    bench.say_under(MessagePolicy::Interrupt, "hello?");
+    let run = bench.run();
+    assert_eq!(
+        (stands(&bench).as_deref(), admitted(&bench, &run).join(" ")),
+        (Some("shipping"), "look note".into())
+    );
+}
+
+#[test]
+fn d01_the_words_of_an_answer_are_kept_if_a_newer_procedure_has_no_row_for_it() {
+    let mut bench = awaiting();
+    let mut changed = order();
+    let payment = changed.states.iter_mut().find(|(name, _)| name.as_str() == "payment").unwrap().1;
+    payment.on.retain(|input, _| input.as_str() != "paid");
+    bench.agent = std::sync::Arc::new(AgentSpec {
+        procedure: Some(Box::new(changed)),
+        ..AgentSpec::clone(&bench.agent)
+    });
+    assert!(bench.answer(&bench.asked(), r#"{"input":"paid","words":"by card"}"#).is_in());
+    assert!(bench.run().is_over());
+    assert_eq!((bench.dones(), stands(&bench).as_deref()), (vec![DoneReason::Error], Some("payment")));
+    let last = told(&bench).pop().unwrap();
+    assert_eq!(last, "[procedure, not said by the user] The answer paid says: by card");
+    check::at_rest(&bench);
+}
+
+#[test]
+fn d01_messages_that_are_taken_back_lead_to_no_state_that_the_procedure_does_not_know() {
+    let mut bench = awaiting();
+    bench.interrupt(InterruptKind::Soft);
+    assert!(bench.run().is_over());
+    bench.say("is it paid?");
+    assert_eq!(bench.run().outcome().kind(), OutcomeKind::SuspendedClientTool);
+    assert!(bench.answer(&bench.asked(), "paid").is_in());
+    let mut run = bench.run();
+    run.model(calls(&["note"]));
+    run.returns("c2-0", "sent");
+    run.model(text("sent"));
+    assert_eq!(stands(&bench).as_deref(), Some("done"));
+    let said = |message: &Message| matches!(message, Message::User(said) if said.text == "is it paid?");
+    let place = bench.transcript().iter().position(said).unwrap() as u64 + 1;
+    // Another agent has taken over. It has no state of the name payment.
+    let begun = ProcedureState::new(ProcedureNature::Rest).tool(tool("look"));
+    bench.agent = std::sync::Arc::new(AgentSpec {
+        procedure: Some(Box::new(Procedure::new("begun").unwrap().state("begun", begun).unwrap())),
+        ..AgentSpec::clone(&bench.agent)
+    });
+    bench.say_instead(place, "no, wait");
+    let run = bench.run();
+    assert_eq!((stands(&bench).as_deref(), admitted(&bench, &run).join(" ")), (Some("begun"), "look".into()));
 }

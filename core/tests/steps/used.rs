@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use holdover_core::engine::RunDetail;
 use holdover_core::machine::{DoneReason, Usage};
+use holdover_core::message::{Message, Said};
 use holdover_core::model::{ModelError, ModelErrorKind, PartialUse, TokenUsage};
 use holdover_core::store::{InterruptKind, SessionStatus};
 
@@ -117,6 +118,20 @@ fn what_an_answer_used_that_broke_off_is_counted_each_time_and_a_budget_ends_the
         assert_eq!(bench.dones(), [DoneReason::BudgetExceeded], "{limited}");
         check::at_rest(&bench);
     }
+}
+
+#[test]
+fn b14_b21_a_correction_waits_for_the_next_turn_if_the_budget_ends_this_one() {
+    let bench = Bench::with(|agent| agent.limits.max_tokens = Some(1_000));
+    let mut run = in_the_middle(&bench, None);
+    run.model_fails(broke_off(Some(counted())));
+    bench.say_as(Said { correction_by: Some("ann".into()), ..Said::new("be polite") });
+    bench.clock.pass(Duration::from_secs(60));
+    assert!(bench.run().is_over());
+    assert_eq!(bench.dones(), [DoneReason::BudgetExceeded]);
+    let told =
+        bench.transcript().iter().any(|message| matches!(message, Message::User(said) if said.by_engine));
+    assert_eq!((told, bench.queued().len(), bench.is_due()), (false, 1, true), "it waits in the inbox");
 }
 
 #[test]

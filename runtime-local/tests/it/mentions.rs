@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use holdover_core::event::Event;
 use holdover_core::hook::{BeforeModel, Hook, HookError, HookPoint, ModelAsked};
-use holdover_core::ids::{ItemKey, SessionId};
+use holdover_core::ids::{InboxSeq, ItemKey, SessionId};
 use holdover_core::message::{Mention, Mentions, MessagePolicy, NotRead};
 use holdover_core::model::ModelRequest;
 use holdover_core::payload::Digest;
@@ -98,7 +98,8 @@ async fn b09_a_message_that_is_sent_again_is_the_same_although_its_files_have_ch
         message.once(once("k")).mentioning(mentions.clone())
     };
     let key = completes(runtime.execute(first(&old)).await.unwrap()).await;
-    assert!(runtime.execute(first(&new)).await.unwrap().is_duplicate());
+    let again = runtime.execute(first(&new)).await.unwrap();
+    assert_eq!((again.is_duplicate(), again.item()), (true, Some(InboxSeq(1))));
     assert!(runtime.start(first(&new)).await.unwrap().duplicate);
 
     // While it waits, and once it is taken.
@@ -126,6 +127,28 @@ async fn b09_a_message_that_is_sent_again_is_the_same_although_its_files_have_ch
     }
     let stored = transcript(&runtime, &key).await;
     let kept: Vec<_> = stored.iter().map(|message| message.mentions().clone()).collect();
-    assert_eq!(kept, [old.clone(), Mentions::none(), old, Mentions::none()], "as they were first sent");
+    assert_eq!(
+        kept,
+        [old.clone(), Mentions::none(), old.clone(), Mentions::none()],
+        "as they were first sent"
+    );
     assert_eq!(model.asked().len(), 2);
+
+    // A note is another message than one that wakes the session.
+    let note = Deliver::note("then @a.rs").once(once("n")).mentioning(old.clone());
+    assert_eq!(runtime.deliver(&key, note).await.unwrap(), Delivered::Accepted);
+    let wakes = Deliver::message("then @a.rs").once(once("n")).mentioning(new.clone());
+    let refused = runtime.deliver(&key, wakes).await;
+    assert!(matches!(refused, Err(RuntimeError::KeyConflict { .. })), "{refused:?}");
+
+    // In a fork, the numbers of deliveries begin anew, and a copied message is no repeat.
+    let fork = runtime.fork(&key, Fork::newest()).await.unwrap().key;
+    let other =
+        |mentions: &Mentions| Deliver::message("or @a.rs").once(once("f")).mentioning(mentions.clone());
+    assert_eq!(runtime.deliver(&fork, other(&old)).await.unwrap(), Delivered::Accepted);
+    completes(runtime.resume(&fork).await.unwrap()).await;
+    assert_eq!(runtime.deliver(&fork, other(&new)).await.unwrap(), Delivered::Duplicate);
+    let copied = Deliver::message("see @a.rs").once(once("f")).mentioning(new);
+    let refused = runtime.deliver(&fork, copied).await;
+    assert!(matches!(refused, Err(RuntimeError::KeyConflict { .. })), "{refused:?}");
 }

@@ -288,6 +288,18 @@ async fn c06_every_delivery_has_a_number_by_which_its_turn_is_found() {
     }
     assert_eq!(turns, [1, 2, 3, 4, 5], "each has a turn of its own");
     assert_eq!(runtime.taken(&key, gone).await.unwrap(), None);
+
+    // A fork counts from 1 on. The messages that it has copied have numbers of its source.
+    let fork = runtime.fork(&key, Fork::newest()).await.unwrap().key;
+    assert_eq!(runtime.taken(&fork, one).await.unwrap(), None, "nothing was delivered to it");
+    let six = runtime.deliver_item(&fork, Deliver::message("six")).await.unwrap().item;
+    assert_eq!((six, runtime.taken(&fork, six).await.unwrap()), (one, None), "it waits");
+    runtime.resume(&fork).await.unwrap().outcome().await.unwrap();
+    let taken = runtime.taken(&fork, six).await.unwrap().unwrap();
+    let said = transcript(&runtime, &fork).await;
+    let Message::User(message) = &said[taken.message.0 as usize - 1] else { panic!("{taken:?}") };
+    assert_eq!((message.text.as_str(), taken.turn.0), ("six", 6));
+    assert_eq!(runtime.taken(&fork, two).await.unwrap(), None, "only its source got this one");
 }
 
 /// Returns the runtime of a process with a handle of its own on the store in this file.

@@ -289,6 +289,7 @@ mod tests {
             ("@src/main.rs:12 and @src/a.b.rs... @README?!", &["src/main.rs", "src/a.b.rs", "README"]),
             ("@app/[id]/(group).tsx).", &["app/[id]/(group).tsx"]),
             ("@README!!!!!!!!!!!!!!!!!!!! @!!!", &["README"]),
+            (&format!("@{}", "x".repeat(300)), &[]),
             ("siehe @ü/straße.md。", &["ü/straße.md"]),
             ("@./src/../src/main.rs @../README @/etc/passwd @. @ @\"\" @\"never", &[]),
             ("@./src//main.rs", &["src/main.rs"]),

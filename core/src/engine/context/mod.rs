@@ -17,8 +17,8 @@ use crate::engine::model::ModelHandler;
 use crate::engine::steering::SteeringHandler;
 use crate::engine::turn::TurnHandler;
 use crate::machine::turn::STATE_FORMAT;
-use crate::store::{MessageRange, StateFormat};
-use crate::words::ids::InboxSeq;
+use crate::store::MessageRange;
+use crate::words::ids::{InboxSeq, StateFormat};
 
 pub(crate) mod end;
 pub(crate) mod feed;
