@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use holdover_core::compaction::EXTRACT_MARKER;
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::handoff::GOAL_BYTES_MAX;
 use holdover_core::ids::{CheckpointId, ItemKey, SessionId, SessionKey};
 use holdover_core::machine::glance::Interaction;
 use holdover_core::message::Message;
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest};
+use holdover_core::procedure::{Procedure, ProcedureNature, ProcedureState};
 use holdover_core::store::{
     Answer, Labels, Layer, Layered, OutcomeKind, Request, SessionStatus, StateStore, StoreError,
     StoreErrorKind,
@@ -146,6 +148,26 @@ async fn h26_another_agent_goes_on_with_its_own_words_model_and_tools() {
     assert_eq!(labels.get(Labels::FORKED_FROM).map(String::as_str), Some(source.id.as_str()));
     assert_eq!(runtime.session(&source).await.unwrap(), before, "the source is not touched");
     assert!(runtime.replay(&handed).await.unwrap().agrees());
+}
+
+/// A worker of an older version would withhold no tool from the new agent.
+#[tokio::test(start_paused = true)]
+async fn h26_d01_older_workers_leave_a_session_alone_that_an_agent_with_a_procedure_has_taken_over() {
+    let (first, second) = (talker(), talker());
+    let asks = Arc::new(agent(&first).build().unwrap());
+    let begun = ProcedureState::new(ProcedureNature::Rest);
+    let procedure = Procedure::new("begun").unwrap().state("begun", begun).unwrap();
+    let paints = Agent::builder("painter").model(second.clone()).tool(brush()).procedure(procedure);
+    let paints = Arc::new(paints.build().unwrap());
+    let agents = Agents::new().with(Arc::clone(&asks)).with(Arc::clone(&paints));
+    let runtime = Runtime::new(store(), agents, RuntimeOptions::default());
+    let source = completes(runtime.execute(say(&asks, "which paint is there?")).await.unwrap()).await;
+    let how = HandOff::for_goal(GOAL).by(Arc::clone(&paints)).draft();
+    let handed = runtime.hand_off(&source, how).await.unwrap().key;
+    assert_eq!(runtime.session(&handed).await.unwrap().unwrap().format, STATE_FORMAT);
+    assert_ne!(runtime.session(&source).await.unwrap().unwrap().format, STATE_FORMAT);
+    completes(runtime.resume(&handed).await.unwrap()).await;
+    assert_eq!(runtime.session(&handed).await.unwrap().unwrap().format, STATE_FORMAT);
 }
 
 fn brush() -> Fake {
