@@ -12,7 +12,7 @@ use holdover_core::ids::{InboxSeq, ItemKey, SessionId};
 use holdover_core::message::{Mention, Mentions, MessagePolicy, NotRead};
 use holdover_core::model::ModelRequest;
 use holdover_core::payload::Digest;
-use holdover_core::store::EventCursor;
+use holdover_core::store::{EventCursor, Wake};
 use holdover_runtime_local::{Deliver, Delivered, Follow, Fork, HandOff, RuntimeError};
 
 use crate::bench::{agent, completes, runtime, say, store, transcript};
@@ -135,7 +135,7 @@ async fn b09_a_message_that_is_sent_again_is_the_same_although_its_files_have_ch
     assert_eq!(model.asked().len(), 2);
 
     // A note is another message than one that wakes the session.
-    let note = Deliver::note("then @a.rs").once(once("n")).mentioning(old.clone());
+    let note = Deliver::message_that("then @a.rs", Wake::Quiet).once(once("n")).mentioning(old.clone());
     assert_eq!(runtime.deliver(&key, note).await.unwrap(), Delivered::Accepted);
     let wakes = Deliver::message("then @a.rs").once(once("n")).mentioning(new.clone());
     let refused = runtime.deliver(&key, wakes).await;
