@@ -22,10 +22,14 @@ impl GateRef {
     /// Checks the reference without reading the environment. The reference is stored with sessions, so it must not
     /// contain a secret.
     pub(crate) fn check(&self) -> Result<(), String> {
-        HttpGate::new(&self.url).map_err(|error| error.to_string())?;
+        let gate = HttpGate::new(&self.url).map_err(|error| error.to_string())?;
         let authority = self.url.split("://").nth(1).unwrap_or_default().split(['/', '?', '#']).next();
         if authority.unwrap_or_default().contains('@') {
             return Err("gate: url: it holds a password; name its variable in bearer_env".to_owned());
+        }
+        // Any token shows whether one may be sent there.
+        if self.bearer_env.is_some() {
+            gate.bearer("token").map_err(|error| error.to_string())?;
         }
         Ok(())
     }

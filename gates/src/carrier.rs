@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::hook::{Carrier, HookError, OUTSIDE_ANSWER_BYTES_MAX};
-use holdover_core::remote::is_this_machine;
 use reqwest::StatusCode;
 
 use crate::client::{Server, Unasked};
@@ -65,12 +64,10 @@ impl HttpCarrier {
     /// # Errors
     /// Fails with [`HttpCarrierError::Unencrypted`].
     pub fn takes_token(&self) -> Result<(), HttpCarrierError> {
-        let url = self.0.url();
-        let host = url.host_str().unwrap_or_default();
-        if url.scheme() == "https" || is_this_machine(host) {
-            return Ok(());
+        match self.0.unencrypted() {
+            None => Ok(()),
+            Some(host) => Err(HttpCarrierError::Unencrypted(host.to_owned())),
         }
-        Err(HttpCarrierError::Unencrypted(host.to_owned()))
     }
 
     /// Sends this token: `Authorization: Bearer …`. Neither debug output nor an error contains the token.

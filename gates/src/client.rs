@@ -58,6 +58,13 @@ impl Server {
         &self.url
     }
 
+    /// Returns the host of the server if a token would be sent to it without encryption: it is another machine, and the
+    /// address is not `https://`.
+    pub(crate) fn unencrypted(&self) -> Option<&str> {
+        let host = self.url.host_str().unwrap_or_default();
+        (self.url.scheme() != "https" && !is_this_machine(host)).then_some(host)
+    }
+
     /// Sends this token with every request. Returns `None` if it cannot be sent in a header.
     pub(crate) fn bearer(mut self, token: &str) -> Option<Self> {
         let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;

@@ -63,6 +63,9 @@ pub enum HttpGateError {
     /// The token cannot be sent in a header.
     #[error("gate: bearer: the token cannot be sent in a header")]
     Bearer,
+    /// The token would be sent without encryption to this host, which is another machine.
+    #[error("gate: bearer: the token would be sent unencrypted to {0}; expected https://")]
+    Unencrypted(String),
     /// The HTTP client could not be created.
     #[error("gate: no HTTP client: {0}")]
     Client(#[source] reqwest::Error),
@@ -79,7 +82,13 @@ impl HttpGate {
     }
 
     /// Sends this token: `Authorization: Bearer …`. Neither debug output nor an error contains the token.
+    ///
+    /// # Errors
+    /// Fails if the token cannot be sent in a header, or would be sent without encryption to another machine.
     pub fn bearer(self, token: &str) -> Result<Self, HttpGateError> {
+        if let Some(host) = self.server.unencrypted() {
+            return Err(HttpGateError::Unencrypted(host.to_owned()));
+        }
         let server = self.server.bearer(token).ok_or(HttpGateError::Bearer)?;
         Ok(Self { server, ..self })
     }

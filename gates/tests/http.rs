@@ -160,5 +160,13 @@ fn what_is_no_address_is_refused() {
         let error = HttpGate::new(url).unwrap_err().to_string();
         assert!(error.starts_with(why), "{error}");
     }
-    assert!(HttpGate::new("http://host/").unwrap().bearer("a\nb").is_err());
+    assert!(HttpGate::new("https://host/").unwrap().bearer("a\nb").is_err());
+    for (url, takes) in [
+        ("https://host/", true),
+        ("http://127.0.0.1:9/", true),
+        ("http://localhost/", true),
+        ("http://host/", false),
+    ] {
+        assert_eq!(HttpGate::new(url).unwrap().bearer("token").is_ok(), takes, "{url}");
+    }
 }
