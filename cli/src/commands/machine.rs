@@ -33,7 +33,7 @@ fn of_agent(common: &Common, args: &Machine, file: &Path) -> Result<(), Failure>
 fn show<S: Name, I: Name>(common: &Common, args: &Machine, table: &Table<'_, S, I>, from: S) {
     let out = Out::new(common);
     if let Some(depth) = args.paths {
-        for path in table.paths(from, usize::from(depth)) {
+        table.each_path(from, usize::from(depth), |path| {
             out.line(path.to_string());
             out.object(&json!({
                 "from": path.from.name(),
@@ -43,7 +43,7 @@ fn show<S: Name, I: Name>(common: &Common, args: &Machine, table: &Table<'_, S, 
                     "to": edge.to.name(),
                 })).collect::<Vec<_>>(),
             }));
-        }
+        });
     } else if common.json {
         table.json().as_array().into_iter().flatten().for_each(|row| out.object(row));
     } else if args.mermaid {

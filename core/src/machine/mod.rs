@@ -18,6 +18,7 @@ pub mod more;
 pub mod paths;
 pub mod procedure;
 pub mod replay;
+pub(crate) mod request;
 pub mod standing;
 pub mod state;
 #[allow(clippy::wildcard_enum_match_arm, reason = "the table has refused what a state does not take")]
@@ -45,7 +46,7 @@ pub use view::View;
 
 pub use crate::words::ending::{CancelReason, DoneReason, Ending, StopCause};
 pub use crate::words::history::{
-    AskedForMore, CallInput, Input, InputKind, NewCall, StateKind, TurnRequest, Withheld,
+    CallInput, EngineRequest, Input, InputKind, NewCall, StateKind, TurnRequest, Withheld,
 };
 pub use crate::words::panel::{Panel, Vote};
 pub use crate::words::suspension::{Owed, OwedKind, Suspension};

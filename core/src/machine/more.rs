@@ -1,15 +1,7 @@
 //! More steps than an agent may take by itself: a person is asked to grant them before the step limit ends the turn
 //! (requirement C42).
-//!
-//! The request is a pending call of a tool that no agent has and no model sees. It is the only call of a [`Batch`]
-//! that is not a step. Like any call that waits for a person, it is listed, can expire and outlives its run, and a
-//! stop of the turn withdraws it.
 
 use serde::{Deserialize, Serialize};
-
-use super::{AskedForMore, Batch, Call, CallState};
-use crate::words::ids::StepNumber;
-use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 /// The name of the tool in a request for more steps.
 pub const MORE_STEPS: &str = "more_steps";
@@ -39,27 +31,4 @@ impl MoreSteps {
             Err(error) => Err(format!("it wants the form {{\"steps\": 10}}: {error}")),
         }
     }
-}
-
-/// Creates the batch for this request after `step`.
-pub(crate) fn batch(step: StepNumber, asked: &AskedForMore) -> Batch {
-    let call = Call {
-        id: asked.call.clone(),
-        tool: MORE_STEPS.to_owned(),
-        effect: EffectClass::ReadOnly,
-        dangerous: false,
-        runs_on: RunsOn::Server,
-        arguments: asked.notice,
-        profile: ResourceProfile::Keys(Vec::new()),
-        round: 1,
-        approved: None,
-        panel: None,
-        sent_before: false,
-        tries: 0,
-        instead_of: Vec::new(),
-        changes: Vec::new(),
-        leads: None,
-        state: CallState::BlockedOnUser { pending: asked.pending.clone(), deadline: asked.deadline },
-    };
-    Batch { for_more: true, ..Batch::new(step, asked.notice, vec![call]) }
 }

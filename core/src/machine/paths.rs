@@ -44,6 +44,14 @@ impl<S: Name, I: Name> Table<'_, S, I> {
     /// Returns every path from `from` until the machine rests or `depth` moves were made, in the order of the table.
     /// `depth` is limited to [`PATH_MOVES_MAX`].
     pub fn paths(&self, from: S, depth: usize) -> Vec<Path<S, I>> {
+        let mut paths = Vec::new();
+        self.each_path(from, depth, |path| paths.push(path));
+        paths
+    }
+
+    /// As [`paths`](Self::paths), but passes each path to `found` and keeps none. The number of paths may grow
+    /// exponentially with `depth`.
+    pub fn each_path(&self, from: S, depth: usize, mut found: impl FnMut(Path<S, I>)) {
         let mut edges = Edges::new();
         for row in self.rows {
             for to in row.to.iter().filter(|to| **to != row.from) {
@@ -54,17 +62,21 @@ impl<S: Name, I: Name> Table<'_, S, I> {
                 }
             }
         }
-        let mut found = Vec::new();
         let so_far = Path { from, moves: Vec::new(), rests: false };
         self.follow(&edges, so_far, depth.min(PATH_MOVES_MAX), &mut found);
-        found
     }
 
-    fn follow(&self, edges: &Edges<S, I>, so_far: Path<S, I>, left: usize, found: &mut Vec<Path<S, I>>) {
+    fn follow(
+        &self,
+        edges: &Edges<S, I>,
+        so_far: Path<S, I>,
+        left: usize,
+        found: &mut impl FnMut(Path<S, I>),
+    ) {
         let at = so_far.moves.last().map_or(so_far.from, |edge| edge.to);
         let rests = !so_far.moves.is_empty() && self.is_rest(at);
         if rests || left == 0 {
-            found.push(Path { rests, ..so_far });
+            found(Path { rests, ..so_far });
             return;
         }
         for edge in edges.get(&at).into_iter().flatten() {

@@ -353,7 +353,7 @@ pub(super) fn inputs() -> Vec<Input> {
         corrected: false,
         asks: None,
     };
-    let asked = AskedForMore {
+    let asked = EngineRequest {
         call: CallId::new("call-0").unwrap(),
         pending: pending(),
         deadline: None,
@@ -368,7 +368,7 @@ pub(super) fn inputs() -> Vec<Input> {
         asks
     };
     let mut inputs = vec![
-        asks(AskedForMore { for_procedure: true, ..asked.clone() }),
+        asks(EngineRequest { for_procedure: true, ..asked.clone() }),
         asks(asked),
         Input::TurnRequested {
             request: TurnRequest::Message,

@@ -8,7 +8,7 @@ mod withheld;
 
 use serde::{Deserialize, Serialize};
 
-pub use asks::{AskedForMore, NewCall};
+pub use asks::{EngineRequest, NewCall};
 pub use call::CallInput;
 pub use input::{Input, Shorter, TurnRequest};
 pub use kinds::{InputKind, StateKind};

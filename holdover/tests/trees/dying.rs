@@ -78,6 +78,8 @@ pub(crate) struct Dying {
     pub(crate) reached: CancellationToken,
     /// Cancelled once the order has reached a session that was at work.
     pub(crate) struck: CancellationToken,
+    /// Cancelled if the order is to fork a session that has no checkpoint yet.
+    pub(crate) too_soon: CancellationToken,
     /// Cancelled once the order has been given, so that the process may go on.
     pub(crate) ordered: CancellationToken,
     /// Cancelled once the process is dead.

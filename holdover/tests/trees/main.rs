@@ -48,9 +48,6 @@ const AT_ONCE: usize = 24;
 /// a little with its timing.
 const FIRED_MIN: usize = 90;
 
-/// The minimum percentage of forks that must be made. Before the first checkpoint of the root, there is nothing to fork.
-const FORKED_MIN: usize = 80;
-
 /// The minimum percentage of orders to a clerk that must stop it. At the first writes the clerk does not exist yet, and
 /// at the last ones it has ended.
 const FIRED_AT_CLERK_MIN: usize = 50;
@@ -105,12 +102,12 @@ async fn sweep(store: &Arc<dyn StateStore>, every: usize) {
     }
     enough("deaths", FIRED_MIN, &deaths, |told| told.fired);
     for order in [Order::AbortRoot].into_iter().chain(ORDERS) {
-        let given: Vec<&Told> = orders.iter().copied().filter(|told| told.given() == Some(order)).collect();
+        let given: Vec<&Told> =
+            orders.iter().copied().filter(|told| told.given() == Some(order) && !told.too_soon).collect();
         match order {
-            Order::AbortRoot | Order::StopRoot | Order::DeleteRoot | Order::Purge => {
+            Order::AbortRoot | Order::StopRoot | Order::DeleteRoot | Order::ForkRoot | Order::Purge => {
                 enough(&format!("{order:?}"), FIRED_MIN, &given, |told| told.fired);
             }
-            Order::ForkRoot => enough("ForkRoot", FORKED_MIN, &given, |told| told.fired),
             Order::StopClerk | Order::AbortClerk | Order::DeleteClerk => {
                 enough(&format!("{order:?}"), FIRED_AT_CLERK_MIN, &given, Told::is_without_clerk);
             }

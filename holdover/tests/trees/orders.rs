@@ -64,7 +64,13 @@ impl Story {
                     self.deletes(person, &to, then).await;
                     true
                 }
-                Order::ForkRoot => patiently(async || forked(person.fork(&to, Fork::newest()).await)).await,
+                Order::ForkRoot => {
+                    let forked = patiently(async || forked(person.fork(&to, Fork::newest()).await)).await;
+                    if !forked {
+                        self.dying.too_soon.cancel();
+                    }
+                    forked
+                }
                 Order::Purge => {
                     let all = Retention::sessions(Duration::ZERO).of_tenant(to.tenant.clone());
                     patiently(async || person.purge(&all).await).await;

@@ -179,6 +179,7 @@ impl Story {
         Told {
             fault: self.fault,
             fired: self.fired(),
+            too_soon: self.dying.too_soon.is_cancelled(),
             writes: self.dying.writes(),
             usage,
             seen,

@@ -25,6 +25,8 @@ const TOKENS: u64 = 11;
 pub(crate) struct Told {
     pub(crate) fault: Option<Fault>,
     pub(crate) fired: bool,
+    /// True if the order was to fork a root that had no checkpoint yet.
+    pub(crate) too_soon: bool,
     pub(crate) writes: usize,
     pub(crate) usage: Usage,
     /// Every session: first those of the tree, each before its children.

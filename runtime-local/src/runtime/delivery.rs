@@ -1,16 +1,19 @@
 //! The way from a delivery to its turn: the number of a message in the inbox identifies it, and leads to the turn that
 //! took the message (C06).
 
-use futures::TryStreamExt;
+use futures::{TryStreamExt, future};
 use holdover_core::event::Event;
-use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, SessionKey, TurnNumber};
+use holdover_core::ids::{EventSeq, InboxSeq, ItemKey, MessageSeq, SessionKey, TurnNumber};
 use holdover_core::message::Message;
-use holdover_core::store::{Claim, EventCursor};
+use holdover_core::store::{Claim, EventCursor, Session};
 use serde::Serialize;
 
 use super::read::MESSAGES_AT_ONCE;
 use super::{Delivered, Follow, Runtime};
 use crate::error::RuntimeError;
+
+/// The number of events that are looked at together.
+const EVENTS_AT_ONCE: u64 = 128;
 
 /// The answer to a delivery: whether it is new, and the number by which its turn is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -61,7 +64,8 @@ impl Runtime {
     /// while the message waits, if it was withdrawn, and for deliveries that are no messages. A fork and a session that
     /// took over give their own numbers from 1 on; the messages that they have copied are not found.
     ///
-    /// Reads the transcript, newest messages first, and the events.
+    /// Reads the transcript and the events from their ends back to the turn, so the turn of a new message costs the same
+    /// in a long session as in a short one.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be [read](RuntimeError::Unreadable).
     pub async fn taken(&self, key: &SessionKey, item: InboxSeq) -> Result<Option<Taken>, RuntimeError> {
@@ -72,13 +76,14 @@ impl Runtime {
             return Ok(None);
         }
         // It was taken before the inbox was read, so its message is in the transcript now.
-        let mut to = self.existing(key).await?.last_message;
+        let session = self.existing(key).await?;
+        let mut to = session.last_message;
         while to > MessageSeq(0) {
             let from = MessageSeq(to.0.saturating_sub(MESSAGES_AT_ONCE - 1).max(1));
             for entry in self.read_range(key, from, to).await?.into_iter().rev() {
                 let Message::User(said) = &entry.message else { continue };
                 if said.item == Some(item) {
-                    let found = self.turn_of(key, entry.seq).await?;
+                    let found = self.turn_of(&session, entry.seq).await?;
                     return Ok(found.map(|turn| Taken { turn, message: entry.seq }));
                 }
             }
@@ -88,24 +93,33 @@ impl Runtime {
     }
 
     /// Returns the turn in which this message was added, by the events. Returns `None` if a fork has copied it from its
-    /// source.
+    /// source. Reads the events from the end back to the beginning of the turn.
     pub(super) async fn turn_of(
         &self,
-        key: &SessionKey,
+        session: &Session,
         message: MessageSeq,
     ) -> Result<Option<TurnNumber>, RuntimeError> {
-        let mut events = self.events(key, EventCursor::START, Follow::Available);
-        let (mut turn, mut found) = (None, None);
-        while let Some(entry) = events.try_next().await? {
-            if let Event::Init { turn: begun, .. } = entry.event {
-                turn = Some(begun);
-            } else if matches!(entry.event, Event::Message { seq, .. } if seq == message) {
-                found = turn;
-            } else if matches!(entry.event, Event::Forked { .. }) {
-                // All events up to here are copies.
-                found = None;
+        let (mut to, mut added) = (session.last_event, false);
+        while to > EventSeq(0) {
+            let from = EventSeq(to.0.saturating_sub(EVENTS_AT_ONCE));
+            let after = EventCursor::after(session.incarnation, from);
+            let events = self.stored_events(&session.key, after, Follow::Available);
+            let page: Vec<_> =
+                events.try_take_while(|entry| future::ready(Ok(entry.seq <= to))).try_collect().await?;
+            for entry in page.into_iter().rev() {
+                if matches!(entry.event, Event::Message { seq, .. } if seq == message) {
+                    added = true;
+                } else if let Event::Init { turn, .. } = entry.event
+                    && added
+                {
+                    return Ok(Some(turn));
+                } else if matches!(entry.event, Event::Forked { .. }) && !added {
+                    // All earlier events are copies.
+                    return Ok(None);
+                }
             }
+            to = from;
         }
-        Ok(found)
+        Ok(None)
     }
 }

@@ -69,7 +69,7 @@ impl Runtime {
             });
             if let Some((at, repeats)) = taken {
                 // A message that a fork has copied has a number of its source.
-                return Ok(repeats && self.turn_of(&session.key, at).await?.is_some());
+                return Ok(repeats && self.turn_of(session, at).await?.is_some());
             }
             end = after;
         }

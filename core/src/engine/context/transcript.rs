@@ -60,11 +60,8 @@ impl Context {
 
     /// Adds one result for every call to the transcript, in call order (INV-08).
     pub(crate) fn promote(&mut self, batch: &Batch) {
-        if batch.for_more {
-            return self.close_asking_for_more(batch);
-        }
-        if batch.for_procedure {
-            return self.close_waiting(batch);
+        if !batch.is_step() {
+            return self.close_request(batch);
         }
         self.mind.step.tools_done.clear();
         self.mind.step.results = None;

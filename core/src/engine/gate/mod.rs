@@ -22,6 +22,7 @@ use crate::words::tool::{ResourceProfile, RunsOn, ToolSpec};
 pub(crate) mod asking;
 pub(crate) mod decisions;
 pub(crate) mod more;
+pub(crate) mod request;
 pub(crate) mod rewriting;
 pub(crate) mod waiting;
 

@@ -2,15 +2,15 @@
 
 use crate::engine::context::Context;
 use crate::engine::gate::GateHandler;
-use crate::engine::gate::asking::{Asking, Why};
+use crate::engine::gate::asking::Why;
+use crate::engine::gate::request::Wanted;
 use crate::engine::mind::Mind;
+use crate::machine::Call;
 use crate::machine::more::{MORE_STEPS, MoreSteps};
-use crate::machine::{Batch, Call, CallState};
 use crate::store::StoredItem;
-use crate::words::error::ErrorInfo;
-use crate::words::history::{AskedForMore, CallInput, Input};
-use crate::words::ids::{CallId, PendingId};
-use crate::words::message::{Decision, DecisionRecord, Message, Notice, Rewriting};
+use crate::words::history::{CallInput, EngineRequest, Input};
+use crate::words::ids::PendingId;
+use crate::words::message::{Decision, DecisionRecord, Message, Notice};
 
 /// Returns the plural ending for a count.
 fn plural(count: u32) -> &'static str {
@@ -23,60 +23,24 @@ impl Context {
         let steps = self.mind.machine.turn.steps;
         self.append(Message::Notice(Notice::new(format!("stopped after {steps} step{}", plural(steps)))));
     }
-
-    /// Closes the request for more steps. It leaves no result, because the model did not ask for it.
-    pub(crate) fn close_asking_for_more(&mut self, batch: &Batch) {
-        for call in &batch.calls {
-            self.mind.step.ended.remove(&call.id);
-            self.mind.step.edited.remove(&call.id);
-            self.mind.step.rewritten.remove(&call.id);
-            if batch.stopping.is_none() && call.state != CallState::Done {
-                self.tell_of_max();
-            }
-        }
-        self.mind.draft.decided = true;
-    }
 }
 
 impl GateHandler<'_> {
     /// Asks a person for more steps: as many as the agent's own limit, unless the answer names another number. If
     /// the request cannot be built, gives up and returns `None`.
-    pub(crate) fn ask_for_more(&mut self, max_steps: u32) -> Option<AskedForMore> {
+    pub(crate) fn ask_for_more(&mut self, max_steps: u32) -> Option<EngineRequest> {
         let taken = self.cx.mind.machine.turn.steps;
         // Steps are numbered over the session, and each answer grants some, so this name is unique.
         let (step, granted) = (self.cx.mind.machine.step, self.cx.mind.machine.turn.granted);
-        let call = CallId::new(format!("more-{step}-{granted}"));
-        let named = call.and_then(|call| Ok((PendingId::of(self.cx.run.fence.incarnation, &call, 1)?, call)));
-        let arguments = serde_json::to_string(&MoreSteps { steps: max_steps });
-        let (pending, call, arguments) = match (named, arguments) {
-            (Ok((pending, call)), Ok(arguments)) => (pending, call, arguments),
-            (Err(error), _) => {
-                self.cx.give_up(ErrorInfo::new("engine.pending_id", error.to_string()));
-                return None;
-            }
-            (_, Err(error)) => {
-                self.cx.give_up(ErrorInfo::new("engine.encode", error.to_string()));
-                return None;
-            }
-        };
-        let why =
-            format!("the turn has taken as many steps as it may ({taken}): may it take {max_steps} more?");
-        let rewriting = Some(Rewriting { call: call.clone(), arguments: arguments.clone() });
-        let notice = self.cx.append(Message::Notice(Notice { rewriting, ..Notice::new(why.clone()) }));
-        self.cx.mind.step.edited.insert(call.clone(), arguments);
-        let deadline = self.cx.run.answer_deadline(None);
-        let asking = Asking {
-            pending: pending.clone(),
-            deadline,
-            why: Some(why.into()),
-            panel: None,
-            needed: 1,
-            children: 0,
-        };
-        let asked = AskedForMore { call, pending, deadline, notice, for_procedure: false };
-        let batch = crate::machine::more::batch(self.cx.mind.machine.step, &asked);
-        batch.calls.iter().for_each(|call| self.open_pending(call, asking.clone()));
-        Some(asked)
+        self.open_request(Wanted {
+            call: format!("more-{step}-{granted}"),
+            arguments: MoreSteps { steps: max_steps },
+            why: format!(
+                "the turn has taken as many steps as it may ({taken}): may it take {max_steps} more?"
+            ),
+            deadline: self.cx.run.answer_deadline(None),
+            for_procedure: false,
+        })
     }
 
     /// Handles an answer that grants more steps.

@@ -4,49 +4,23 @@ use std::time::Duration;
 
 use crate::engine::context::Context;
 use crate::engine::gate::GateHandler;
-use crate::engine::gate::asking::{Asking, Why};
+use crate::engine::gate::asking::Why;
+use crate::engine::gate::request::Wanted;
 use crate::engine::mind::Mind;
+use crate::machine::Call;
 use crate::machine::procedure::{self, PROCEDURE_WAIT, notice, resolve};
-use crate::machine::{Batch, Call};
 use crate::words::error::ErrorInfo;
-use crate::words::history::{AskedForMore, CallInput, Input};
-use crate::words::ids::{CallId, PendingId};
-use crate::words::message::{ClientAnswer, Message, Notice, Rewriting};
+use crate::words::history::{CallInput, EngineRequest, Input};
+use crate::words::message::{ClientAnswer, Message, Notice};
 use crate::words::procedure::{InputName, ProcedureAnswer, ProcedureWait, Source};
-
-impl Context {
-    /// Closes the wait of the procedure. It leaves no result, because the model did not ask for it.
-    pub(crate) fn close_waiting(&mut self, batch: &Batch) {
-        for call in &batch.calls {
-            self.mind.step.ended.remove(&call.id);
-            self.mind.step.edited.remove(&call.id);
-        }
-        self.mind.draft.decided = true;
-    }
-}
 
 impl GateHandler<'_> {
     /// Opens the pending call with which the parked state waits. If it cannot be built, gives up and returns `None`.
-    pub(crate) fn wait_for_input(&mut self) -> Option<AskedForMore> {
+    pub(crate) fn wait_for_input(&mut self) -> Option<EngineRequest> {
         let agent = self.cx.run.agent.clone()?;
         let stands = self.cx.mind.machine.procedure.clone()?;
         let (procedure, state) = agent.stands(Some(&stands))?;
         let awaited: Vec<InputName> = procedure.awaited(state).cloned().collect();
-        // The place of the notice is unique in the session, also after a rewind.
-        let call = CallId::new(format!("wait-{}", self.cx.mind.transcript.last.next()));
-        let named = call.and_then(|call| Ok((PendingId::of(self.cx.run.fence.incarnation, &call, 1)?, call)));
-        let arguments = serde_json::to_string(&ProcedureWait::new(stands.clone(), awaited.clone()));
-        let (pending, call, arguments) = match (named, arguments) {
-            (Ok((pending, call)), Ok(arguments)) => (pending, call, arguments),
-            (Err(error), _) => {
-                self.cx.give_up(ErrorInfo::new("engine.pending_id", error.to_string()));
-                return None;
-            }
-            (_, Err(error)) => {
-                self.cx.give_up(ErrorInfo::new("engine.encode", error.to_string()));
-                return None;
-            }
-        };
         let why = match awaited.as_slice() {
             [] => format!("the procedure waits in the state {stands} for its deadline"),
             awaited => {
@@ -54,22 +28,14 @@ impl GateHandler<'_> {
                 format!("the procedure waits in the state {stands}; answer with one of: {names}")
             }
         };
-        let rewriting = Some(Rewriting { call: call.clone(), arguments: arguments.clone() });
-        let notice = self.cx.append(Message::Notice(Notice { rewriting, ..Notice::new(why.clone()) }));
-        self.cx.mind.step.edited.insert(call.clone(), arguments);
-        let deadline = state.after_ms.map(|after| self.cx.run.now.after(Duration::from_millis(after)));
-        let asking = Asking {
-            pending: pending.clone(),
-            deadline,
-            why: Some(why.into()),
-            panel: None,
-            needed: 1,
-            children: 0,
-        };
-        let asked = AskedForMore { call, pending, deadline, notice, for_procedure: true };
-        let batch = procedure::batch(self.cx.mind.machine.step, &asked);
-        batch.calls.iter().for_each(|call| self.open_pending(call, asking.clone()));
-        Some(asked)
+        self.open_request(Wanted {
+            // The place of the notice is unique in the session, also after a rewind.
+            call: format!("wait-{}", self.cx.mind.transcript.last.next()),
+            arguments: ProcedureWait::new(stands, awaited),
+            why,
+            deadline: state.after_ms.map(|after| self.cx.run.now.after(Duration::from_millis(after))),
+            for_procedure: true,
+        })
     }
 
     /// Takes an answer to the wait. An answer that is not valid is asked for again.

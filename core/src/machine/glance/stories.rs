@@ -7,7 +7,7 @@ use crate::words::agent::OnDenial;
 use crate::words::ending::{DoneReason, Ending, StopCause};
 use crate::words::error::ErrorInfo;
 use crate::words::gate::ArgumentPatterns;
-use crate::words::history::{AskedForMore, CallInput, Input, NewCall, TurnRequest};
+use crate::words::history::{CallInput, EngineRequest, Input, NewCall, TurnRequest};
 use crate::words::ids::{CallId, MessageSeq, PendingId};
 use crate::words::model::StopReason;
 use crate::words::payload::Digest;
@@ -121,7 +121,7 @@ fn asks_for_more(decided: CallInput) -> Vec<Input> {
     let call = CallId::new("more").unwrap();
     let pending = PendingId::new("p.2").unwrap();
     let notice = MessageSeq(3);
-    let asked = AskedForMore { call: call.clone(), pending, notice, deadline: None, for_procedure: false };
+    let asked = EngineRequest { call: call.clone(), pending, notice, deadline: None, for_procedure: false };
     let asks = Input::Steered {
         stop: None,
         no_output: false,

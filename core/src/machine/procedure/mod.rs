@@ -10,11 +10,8 @@ pub use check::{ProcedureFault, faults};
 pub(crate) use moves::{at_begin, leads_of, moved_by_calls, named, notice, resolve, way_back};
 
 use super::table::{Nature, Row, Table};
-use super::{AskedForMore, Batch, Call, CallState};
 use crate::words::agent::AgentSpec;
-use crate::words::ids::StepNumber;
 use crate::words::procedure::{InputName, Procedure, ProcedureNature, ProcedureState, Source, StateName};
-use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 /// The name of the tool in the pending call of a parked state. No agent has this tool, and no model sees the call.
 pub const PROCEDURE_WAIT: &str = "procedure";
@@ -138,29 +135,6 @@ impl AgentSpec {
         let tools = self.tools.iter().map(|tool| tool.name.as_str()).filter(|tool| !admits(tool));
         tools.chain(output).collect()
     }
-}
-
-/// Creates the batch with which a parked state waits after `step`.
-pub(crate) fn batch(step: StepNumber, asked: &AskedForMore) -> Batch {
-    let call = Call {
-        id: asked.call.clone(),
-        tool: PROCEDURE_WAIT.to_owned(),
-        effect: EffectClass::ReadOnly,
-        dangerous: false,
-        runs_on: RunsOn::Client,
-        arguments: asked.notice,
-        profile: ResourceProfile::Keys(Vec::new()),
-        round: 1,
-        approved: None,
-        panel: None,
-        sent_before: false,
-        tries: 0,
-        instead_of: Vec::new(),
-        changes: Vec::new(),
-        leads: None,
-        state: CallState::BlockedOnClient { pending: asked.pending.clone(), deadline: asked.deadline },
-    };
-    Batch { for_procedure: true, ..Batch::new(step, asked.notice, vec![call]) }
 }
 
 #[cfg(test)]

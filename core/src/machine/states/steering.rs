@@ -1,6 +1,6 @@
 //! Steering: decides whether the turn goes on or ends. The rules are in [`steering`](super::super::steering).
 
-use super::super::{AgentState, Facts, Input, Machine, more, procedure};
+use super::super::{AgentState, Facts, Input, Machine, request};
 use super::{Lead, briefed, end, to, usual};
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
@@ -17,8 +17,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             if let Some(asked) = asks {
                 // If steps are granted, steering decides again, and a correction is a reason to go on.
                 machine.turn.answered &= !*corrected;
-                let batch = if asked.for_procedure { procedure::batch } else { more::batch };
-                return to(AgentState::Confirming { batch: batch(machine.step, asked) });
+                return to(AgentState::Confirming { batch: request::batch(machine.step, asked) });
             }
             machine.step = machine.step.next();
             machine.turn.model = 0;

@@ -10,7 +10,7 @@ use crate::words::tool::{EffectClass, RunsOn};
 
 /// A request to a person for more steps, or the wait of a parked state of the procedure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskedForMore {
+pub struct EngineRequest {
     /// The id of the call that represents the request.
     pub call: CallId,
     /// The id of the pending call. Answers must name it.

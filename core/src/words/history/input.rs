@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::asks::{AskedForMore, NewCall};
+use super::asks::{EngineRequest, NewCall};
 use super::call::CallInput;
 use super::withheld;
 use crate::store::{InterruptKind, MessageRange};
@@ -168,7 +168,7 @@ pub enum Input {
         /// The request to a person for more steps, if the turn would otherwise end; or the wait of a parked state of
         /// the procedure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        asks: Option<Box<AskedForMore>>,
+        asks: Option<Box<EngineRequest>>,
         /// The usage of summaries of old results.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
