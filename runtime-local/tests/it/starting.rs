@@ -4,12 +4,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::{Incarnation, ItemKey, MessageSeq, QueueLabel, SessionId, SessionKey, TurnNumber};
 use holdover_core::message::{Message, MessagePolicy};
-use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, SessionStatus, Start, StateStore};
+use holdover_core::store::{
+    Answer, Labels, Layer, Layered, NewSession, OutcomeKind, Request, SessionQuery, SessionStatus, Start,
+    StateStore, StoreError,
+};
 use holdover_core::tool::EffectClass;
 use holdover_runtime_local::{
     Agent, AgentError, Agents, Deliver, Delivered, Execute, Fork, Runtime, RuntimeError, RuntimeErrorKind,
@@ -300,6 +305,46 @@ async fn c06_every_delivery_has_a_number_by_which_its_turn_is_found() {
     let Message::User(message) = &said[taken.message.0 as usize - 1] else { panic!("{taken:?}") };
     assert_eq!((message.text.as_str(), taken.turn.0), ("six", 6));
     assert_eq!(runtime.taken(&fork, two).await.unwrap(), None, "only its source got this one");
+}
+
+/// Counts the reads of events.
+#[derive(Default)]
+struct Reads(AtomicU32);
+
+#[async_trait]
+impl Layer for Reads {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        self.0.fetch_add(u32::from(request.operation() == "read_events"), Ordering::SeqCst);
+        request.perform(&store).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c06_the_turn_of_a_new_message_is_found_in_one_read_of_events_however_long_the_session_is() {
+    let model = Script::new(|_| Say::Text("ok"));
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let store = Layered::new(store(), Reads::default());
+    let reads = Arc::clone(store.layer());
+    let runtime = runtime(&store, &agent);
+    let first = runtime.execute(say(&agent, "1")).await.unwrap();
+    let mut items = vec![first.item().unwrap()];
+    let key = completes(first).await;
+    for turn in 2..=60 {
+        let request = say(&agent, &turn.to_string()).in_session(key.id.clone());
+        let handle = runtime.execute(request).await.unwrap();
+        items.push(handle.item().unwrap());
+        completes(handle).await;
+    }
+    let last = runtime.session(&key).await.unwrap().unwrap().last_event;
+    assert!(last.0 > 300, "{last} events");
+    let took = async |item| {
+        let before = reads.0.load(Ordering::SeqCst);
+        let taken = runtime.taken(&key, item).await.unwrap().unwrap();
+        (taken.turn.0, reads.0.load(Ordering::SeqCst) - before)
+    };
+    assert_eq!(took(*items.last().unwrap()).await, (60, 1));
+    let (turn, all) = took(items[0]).await;
+    assert!(turn == 1 && all > 1, "the first turn was found in {all} reads");
 }
 
 /// Returns the runtime of a process with a handle of its own on the store in this file.
