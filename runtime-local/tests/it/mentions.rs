@@ -148,7 +148,19 @@ async fn b09_a_message_that_is_sent_again_is_the_same_although_its_files_have_ch
     assert_eq!(runtime.deliver(&fork, other(&old)).await.unwrap(), Delivered::Accepted);
     completes(runtime.resume(&fork).await.unwrap()).await;
     assert_eq!(runtime.deliver(&fork, other(&new)).await.unwrap(), Delivered::Duplicate);
-    let copied = Deliver::message("see @a.rs").once(once("f")).mentioning(new);
+    let copied = Deliver::message("see @a.rs").once(once("f")).mentioning(new.clone());
     let refused = runtime.deliver(&fork, copied).await;
     assert!(matches!(refused, Err(RuntimeError::KeyConflict { .. })), "{refused:?}");
+
+    // Here the first delivery says what the source was told first, and is withdrawn.
+    let fork = runtime.fork(&key, Fork::newest()).await.unwrap().key;
+    let first =
+        |mentions: &Mentions| Deliver::message("see @a.rs").once(once("w")).mentioning(mentions.clone());
+    let gone = runtime.deliver_item(&fork, first(&old)).await.unwrap().item;
+    assert_eq!(gone, InboxSeq(1));
+    runtime.withdraw(&fork, gone).await.unwrap();
+    runtime.deliver(&fork, Deliver::message("go on")).await.unwrap();
+    completes(runtime.resume(&fork).await.unwrap()).await;
+    let refused = runtime.deliver(&fork, first(&new)).await;
+    assert!(matches!(refused, Err(RuntimeError::KeyConflict { .. })), "it was not taken: {refused:?}");
 }

@@ -297,30 +297,33 @@ async fn c06_every_delivery_has_a_number_by_which_its_turn_is_found() {
     // A fork counts from 1 on. The messages that it has copied have numbers of its source.
     let fork = runtime.fork(&key, Fork::newest()).await.unwrap().key;
     assert_eq!(runtime.taken(&fork, one).await.unwrap(), None, "nothing was delivered to it");
+    let gone = runtime.deliver_item(&fork, Deliver::message("never mind")).await.unwrap().item;
+    assert_eq!((gone, runtime.taken(&fork, gone).await.unwrap()), (one, None), "it waits");
+    runtime.withdraw(&fork, gone).await.unwrap();
     let six = runtime.deliver_item(&fork, Deliver::message("six")).await.unwrap().item;
-    assert_eq!((six, runtime.taken(&fork, six).await.unwrap()), (one, None), "it waits");
     runtime.resume(&fork).await.unwrap().outcome().await.unwrap();
     let taken = runtime.taken(&fork, six).await.unwrap().unwrap();
     let said = transcript(&runtime, &fork).await;
     let Message::User(message) = &said[taken.message.0 as usize - 1] else { panic!("{taken:?}") };
     assert_eq!((message.text.as_str(), taken.turn.0), ("six", 6));
-    assert_eq!(runtime.taken(&fork, two).await.unwrap(), None, "only its source got this one");
+    assert_eq!(runtime.taken(&fork, gone).await.unwrap(), None, "only its source took this one");
 }
 
-/// Counts the reads of events.
+/// Counts the reads of events and of messages.
 #[derive(Default)]
 struct Reads(AtomicU32);
 
 #[async_trait]
 impl Layer for Reads {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
-        self.0.fetch_add(u32::from(request.operation() == "read_events"), Ordering::SeqCst);
+        let reads = ["read_events", "read_messages"].contains(&request.operation());
+        self.0.fetch_add(u32::from(reads), Ordering::SeqCst);
         request.perform(&store).await
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn c06_the_turn_of_a_new_message_is_found_in_one_read_of_events_however_long_the_session_is() {
+async fn c06_the_turn_of_a_new_message_is_found_in_two_reads_however_long_the_session_is() {
     let model = Script::new(|_| Say::Text("ok"));
     let agent = Arc::new(agent(&model).build().unwrap());
     let store = Layered::new(store(), Reads::default());
@@ -339,12 +342,15 @@ async fn c06_the_turn_of_a_new_message_is_found_in_one_read_of_events_however_lo
     assert!(last.0 > 300, "{last} events");
     let took = async |item| {
         let before = reads.0.load(Ordering::SeqCst);
-        let taken = runtime.taken(&key, item).await.unwrap().unwrap();
-        (taken.turn.0, reads.0.load(Ordering::SeqCst) - before)
+        let taken = runtime.taken(&key, item).await.unwrap();
+        (taken.map(|taken| taken.turn.0), reads.0.load(Ordering::SeqCst) - before)
     };
-    assert_eq!(took(*items.last().unwrap()).await, (60, 1));
+    assert_eq!(took(*items.last().unwrap()).await, (Some(60), 2), "one page of messages and one of events");
     let (turn, all) = took(items[0]).await;
-    assert!(turn == 1 && all > 1, "the first turn was found in {all} reads");
+    assert!(turn == Some(1) && all > 2, "the first turn was found in {all} reads");
+    // Who waits for a turn looks again and again.
+    let waits = runtime.deliver_item(&key, Deliver::message("61")).await.unwrap().item;
+    assert_eq!(took(waits).await, (None, 0));
 }
 
 /// Returns the runtime of a process with a handle of its own on the store in this file.
