@@ -29,11 +29,11 @@ pub(crate) const KINDS: [Step; 5] = [
     // Two durable points: the intent with its start mark, then the result with what follows from it. The first is 8
     // statements: begin, check that the schema is unchanged, update the row if its token stands, put the state, drop
     // start marks, append the message, append the events, commit. The second is 9, since it also keeps a checkpoint.
-    Step { asks: &["send"], words: 0, calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1690 },
+    Step { asks: &["send"], words: 0, calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1660 },
     // Two again: its intent, too, is durable before the call is sent.
-    Step { asks: &["put"], words: 0, calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1730 },
+    Step { asks: &["put"], words: 0, calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1700 },
     // One durable point: answer, results and steering together.
-    Step { asks: &["look"], words: 0, calls: &[(COMMIT, 1)], statements: LOOK, beside_max: 1195 },
+    Step { asks: &["look"], words: 0, calls: &[(COMMIT, 1)], statements: LOOK, beside_max: 1165 },
     // Two, and one staging: the first result is durable before its sibling returns. The staging takes 5 statements. The
     // second commit appends one more message, and removes the staged result.
     Step {
@@ -41,11 +41,11 @@ pub(crate) const KINDS: [Step; 5] = [
         words: 0,
         calls: &[(COMMIT, 2), (STAGE, 1)],
         statements: BOTH,
-        beside_max: 2430,
+        beside_max: 2410,
     },
     // As the first, with the streamed answer in addition. The deltas are not synced: the writer turns syncing off
     // before them and on again after them. The message removes them.
-    Step { asks: &["send"], words: 12, calls: &[(COMMIT, 2)], statements: SEND + 3, beside_max: 1620 },
+    Step { asks: &["send"], words: 12, calls: &[(COMMIT, 2)], statements: SEND + 3, beside_max: 1590 },
 ];
 const SEND: usize = 17;
 const LOOK: usize = 10;
