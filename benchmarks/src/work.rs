@@ -26,8 +26,8 @@ const WRITES: u64 = 2;
 /// One run of the workload.
 #[derive(clap::Args)]
 pub(crate) struct Work {
-    /// The place of the store: `sqlite:FILE`, a new file in its folder; `postgres://…`, a new schema; `redis://…`,
-    /// a new namespace.
+    /// The place of the store. For `sqlite:FILE`, a new file is created in the folder of FILE; the name FILE itself is
+    /// not used. For `postgres://…`, a new schema is created; for `redis://…`, a new namespace.
     #[arg(long, value_name = "URL")]
     store: String,
     /// The number of sessions that run at once.

@@ -98,8 +98,8 @@ impl Frozen {
         Ok(Self { path: path.to_owned(), seen: mark(&metadata(path)?) })
     }
 
-    /// Returns true if the file was written since it was first looked at. Data that was read may then mix two
-    /// instants.
+    /// Returns true if the database may have been written since it was first looked at: a log with commits exists, or
+    /// the file has changed or cannot be examined. Data that was read may then mix two instants.
     pub(crate) fn is_written(&self) -> bool {
         let has_log = metadata(log(&self.path)).is_ok_and(|log| log.len() > 0);
         has_log || metadata(&self.path).map_or(true, |now| mark(&now) != self.seen)

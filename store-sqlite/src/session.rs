@@ -54,8 +54,8 @@ const FIND: &str = concat!(
 );
 const READ_LIVES: &str =
     "SELECT token, incarnation, operation, at FROM tombstone WHERE tenant = ? AND id = ? ORDER BY tid";
-/// Replaces the row if its token is the expected one. Of the indexed columns, it sets only those of
-/// `session_resting`.
+/// Sets the columns of `replaced!` if the row's token is the expected one. Of the indexes, only `session_resting` uses
+/// any of these columns.
 const UPDATE: &str =
     concat!("UPDATE session SET (", replaced!(), ") = (", replaced!(?), ") WHERE sid = ? AND token = ?");
 /// Runs after [`UPDATE`] if one of these columns changed.

@@ -6,7 +6,7 @@ use xtask::markdown::{Page, Piece, cells};
 use xtask::tree::{Tree, folder_of, resolve};
 
 const MAP: &str = "ARCHITECTURE.md";
-/// The endings of files that a page may name without their folder.
+/// The endings of files that a page may name by the last part of their path, such as `rows/write.rs`.
 const ENDINGS: &[&str] = &[".rs", ".md", ".toml", ".lua", ".mjs", ".sh", ".sql"];
 
 #[test]

@@ -63,8 +63,8 @@ impl PostgresHarness {
         self
     }
 
-    /// Names a program for the cases that kill a process. The program must call [`serve_child`](Self::serve_child)
-    /// with the text that it is given.
+    /// Sets the function that builds the command of a child program, for the cases that kill a process. The function
+    /// gets a text that names the store. The program must call [`serve_child`](Self::serve_child) with this text.
     #[must_use]
     pub fn child_program(mut self, program: impl Fn(&str) -> Command + Send + Sync + 'static) -> Self {
         self.child = Some(Arc::new(program));

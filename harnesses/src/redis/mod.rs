@@ -114,8 +114,8 @@ impl RedisHarness {
         Self { url, clock: Arc::new(clock), child: None }
     }
 
-    /// Names a program for the cases that kill a process. The program must call [`serve_child`](Self::serve_child)
-    /// with the URL and the namespace that it is given.
+    /// Sets the function that builds the command of a child program, for the cases that kill a process. The function
+    /// gets the URL and the namespace of the store. The program must call [`serve_child`](Self::serve_child) with both.
     #[must_use]
     pub fn child_program(mut self, program: impl Fn(&str, &str) -> Command + Send + Sync + 'static) -> Self {
         self.child = Some(Arc::new(program));

@@ -41,8 +41,8 @@ impl SqliteHarness {
         Self { folder: folder.into(), clock: VirtualClock::new(), child: None }
     }
 
-    /// Names a program for the cases that kill a process. The program must call [`serve_child`](Self::serve_child)
-    /// with the file that it is given.
+    /// Sets the function that builds the command of a child program, for the cases that kill a process. The function
+    /// gets the path of the store's file. The program must call [`serve_child`](Self::serve_child) with this path.
     #[must_use]
     pub fn child_program(mut self, program: impl Fn(&Path) -> Command + Send + Sync + 'static) -> Self {
         self.child = Some(Arc::new(program));

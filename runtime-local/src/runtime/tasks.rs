@@ -216,7 +216,8 @@ impl Runtime {
     }
 }
 
-/// Returns the usage of a session's last turn.
+/// Returns the usage of a session's last turn. If that is not known, because an older version began the turn, returns
+/// the usage of the whole session.
 fn used_in_last_turn(machine: &Machine) -> Usage {
     machine.used_in_turn().unwrap_or(machine.usage)
 }
