@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use holdover_core::gate::{PolicyGate, RuleGate, StrictestGate};
-use holdover_gates::HttpGate;
 use serde::{Deserialize, Serialize};
 
+use crate::http::HttpGate;
 use crate::recipe::Recipe;
 
 /// A server that is asked about each call that the rules do not deny.

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use holdover_core::compaction::OutsideSummariser;
 use holdover_core::hook::{Hook, HookPoint, HookSettings, OnFailure, OutsideHook};
-use holdover_gates::HttpCarrier;
-use holdover_models::{ModelRef, connect};
+use holdover_models::ModelRef;
 use holdover_runtime_local::AgentBuilder;
 use holdover_tools::{CommandCarrier, Root};
 use serde::{Deserialize, Serialize};
 
+use crate::http::{HttpCarrier, connect};
 use crate::recipe::Recipe;
 
 /// A `[[hook]]` table.

@@ -16,6 +16,8 @@ const INSTALL: &str = "cargo install --locked --path cli --features";
 pub(crate) enum Part {
     /// The command `conformance`.
     Conformance,
+    /// Models of providers, gates and hooks that ask a server, and downloads of skills.
+    Http,
     /// The tools of MCP servers.
     Mcp,
     /// Stores in a Postgres database.
@@ -27,13 +29,14 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Conformance, Self::Http, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
 
     /// Returns the name of the part's feature. The feature of a command has the command's name.
     pub(crate) fn feature(self) -> &'static str {
         match self {
             Self::Conformance => "conformance",
+            Self::Http => "http",
             Self::Mcp => "mcp",
             Self::Postgres => "postgres",
             Self::Redis => "redis",
@@ -45,6 +48,7 @@ impl Part {
     pub(crate) fn is_built(self) -> bool {
         match self {
             Self::Conformance => cfg!(feature = "conformance"),
+            Self::Http => cfg!(feature = "http"),
             Self::Mcp => cfg!(feature = "mcp"),
             Self::Postgres => cfg!(feature = "postgres"),
             Self::Redis => cfg!(feature = "redis"),
@@ -55,7 +59,7 @@ impl Part {
     /// Returns the URL prefixes of the part's stores.
     pub(crate) fn schemes(self) -> &'static [&'static str] {
         match self {
-            Self::Conformance | Self::Mcp | Self::Serve => &[],
+            Self::Conformance | Self::Http | Self::Mcp | Self::Serve => &[],
             Self::Postgres => &["postgres://", "postgresql://"],
             Self::Redis => &["redis://", "rediss://", "redis+cluster://", "rediss+cluster://"],
         }
@@ -132,6 +136,73 @@ pub(crate) mod other_programs {
 
     pub(crate) fn check(remote: &Remote) -> Result<(), String> {
         Err(Part::Serve.needed_for(&format!("agent at {}:", remote.url)))
+    }
+}
+
+/// Stands in for models, gates and hooks that ask servers over HTTP. Scripts are played, and nothing else is connected.
+#[cfg(not(feature = "http"))]
+pub(crate) mod http {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+    use holdover_core::gate::{GateError, GateQuestion, PolicyGate, Verdict};
+    use holdover_core::hook::{Carrier, HookError};
+    use holdover_core::model::{Model, ModelError, ModelErrorKind};
+    use holdover_models::{ModelRef, Provider};
+
+    use super::Part;
+
+    pub(crate) fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
+        match reference.provider {
+            Provider::Scripted => holdover_models::connect(reference),
+            Provider::OpenAi | Provider::Anthropic => {
+                let why = Part::Http.needed_for(&format!("model {reference}:"));
+                Err(ModelError::new(ModelErrorKind::Configuration, why))
+            }
+        }
+    }
+
+    pub(crate) enum HttpGate {}
+
+    impl HttpGate {
+        pub(crate) fn new(_: &str) -> Result<Self, String> {
+            Err(Part::Http.needed_for("gate: url:"))
+        }
+
+        pub(crate) fn bearer(self, _: &str) -> Result<Self, String> {
+            match self {}
+        }
+    }
+
+    #[async_trait]
+    impl PolicyGate for HttpGate {
+        async fn consult(&self, _: &GateQuestion) -> Result<Verdict, GateError> {
+            match *self {}
+        }
+    }
+
+    pub(crate) enum HttpCarrier {}
+
+    impl HttpCarrier {
+        pub(crate) fn new(_: &str) -> Result<Self, String> {
+            Err(Part::Http.needed_for("url:"))
+        }
+
+        pub(crate) fn takes_token(&self) -> Result<(), String> {
+            match *self {}
+        }
+
+        pub(crate) fn bearer(self, _: &str) -> Result<Self, String> {
+            match self {}
+        }
+    }
+
+    #[async_trait]
+    impl Carrier for HttpCarrier {
+        async fn carry(&self, _: String, _: Duration) -> Result<Vec<u8>, HookError> {
+            match *self {}
+        }
     }
 }
 

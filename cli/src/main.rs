@@ -8,6 +8,7 @@ mod follow;
 mod front;
 mod gate;
 mod hooks;
+mod http;
 mod input;
 mod left_out;
 #[cfg(feature = "mcp")]

@@ -12,13 +12,14 @@ use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;
 use holdover_core::store::{Labels, Queues, Session};
 use holdover_core::tool::{RunsOn, ToolSpec};
-use holdover_models::{ModelRef, connect};
+use holdover_models::ModelRef;
 use holdover_runtime_local::{Agent, AgentSource, Definition};
 use holdover_tools::{LocalSandboxes, Root, Sandboxes, ToolSet};
 use serde_json::Value;
 
 use crate::gate;
 use crate::hooks;
+use crate::http::connect;
 #[cfg(not(feature = "mcp"))]
 use crate::left_out::mcp;
 #[cfg(feature = "mcp")]

@@ -8,11 +8,12 @@ use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction, RuleGate};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::remote::Remote;
 use holdover_core::tool::Bound;
-use holdover_models::{ModelRef, connect};
+use holdover_models::ModelRef;
 use holdover_runtime_local::{SUB_AGENT_DEPTH_MAX, SubAgent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::http::connect;
 #[cfg(not(feature = "serve"))]
 use crate::left_out::other_programs;
 #[cfg(feature = "serve")]

@@ -2,6 +2,7 @@
 
 #![cfg(not(any(
     feature = "conformance",
+    feature = "http",
     feature = "mcp",
     feature = "postgres",
     feature = "redis",
@@ -61,6 +62,29 @@ fn an_agent_with_tools_that_are_left_out_names_their_feature() {
     let line = format!("agent.toml: mcp server \"files\":{}", needs("mcp"));
     fixture.run(&["run", "agent.toml", "hello"]).fails(2, &[&line]);
     assert!(!fixture.has("holdover.db"), "nothing was begun");
+}
+
+#[test]
+fn a_model_a_gate_or_a_hook_on_a_server_names_the_feature_that_reaches_it() {
+    let fixture = Fixture::new();
+    let scripted = "model = 'scripted:script.toml'\n";
+    for (text, line) in [
+        ("model = 'openai:gpt-5'\n".to_owned(), "agent.toml: model openai:gpt-5:"),
+        ("model = 'anthropic:claude'\n".to_owned(), "agent.toml: model anthropic:claude:"),
+        (format!("{scripted}[gate]\nurl = 'https://gate.example'\n"), "agent.toml: line 2: gate: url:"),
+        (
+            format!("{scripted}[[hook]]\nname = 'h'\npoints = ['after_tool']\nurl = 'https://h.example'\n"),
+            "agent.toml: line 2: hook \"h\": url:",
+        ),
+        (
+            format!("{scripted}[compaction]\nsummariser = {{ url = 'https://s.example' }}\n"),
+            "agent.toml: line 3: compaction.summariser: url:",
+        ),
+    ] {
+        fixture.write("agent.toml", &text);
+        fixture.run(&["run", "agent.toml", "hello"]).fails(2, &[&format!("{line}{}", needs("http"))]);
+        assert!(!fixture.has("holdover.db"), "nothing was begun");
+    }
 }
 
 #[test]

@@ -3,21 +3,18 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use holdover_core::model::{Model, ModelError, ModelErrorKind};
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
-use crate::anthropic::Anthropic;
-use crate::openai::OpenAi;
 use crate::scripted::ScriptedModel;
-use crate::wire::{ApiKey, ServerSettings, TIMEOUT_MS_MAX, shown};
 
-/// The environment variable with the API key of OpenAI's own service.
-const OPENAI_KEY_ENV: &str = "OPENAI_API_KEY";
-/// The environment variable with the API key of Anthropic's own service.
-const ANTHROPIC_KEY_ENV: &str = "ANTHROPIC_API_KEY";
+#[cfg(feature = "http")]
+mod servers;
+
+/// The longest allowed time-out, in milliseconds: one hour.
+pub(crate) const TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
 
 /// The kind of adapter that connects to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -153,22 +150,30 @@ impl fmt::Display for ModelRef {
     }
 }
 
+/// Returns the part of a base URL that may be shown: up to the end of the path, or no part if the URL may hold a
+/// password.
+pub(crate) fn shown(base_url: &str) -> &str {
+    let end = base_url.find(['?', '#']).unwrap_or(base_url.len());
+    if base_url.contains('@') { "…@…" } else { base_url.get(..end).unwrap_or_default() }
+}
+
 /// Returns the model that `reference` names. Reads the key or the script, but does not contact the server.
 ///
 /// # Errors
 /// All errors are of kind `Configuration`: a key is missing or cannot be sent, a script cannot be read or is not valid,
-/// a setting is not valid or does not belong to the provider, or the HTTP client cannot be created.
+/// a setting is not valid or does not belong to the provider, the HTTP client cannot be created, or this build leaves
+/// out the feature `http`, which all providers but scripts need.
 pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
-    let name = reference.name.as_str();
     match reference.provider {
-        Provider::OpenAi => {
-            Ok(Arc::new(OpenAi::new(settings(reference, ServerSettings::openai(name), OPENAI_KEY_ENV)?)?))
-        }
-        Provider::Anthropic => Ok(Arc::new(Anthropic::new(settings(
-            reference,
-            ServerSettings::anthropic(name),
-            ANTHROPIC_KEY_ENV,
-        )?)?)),
+        #[cfg(feature = "http")]
+        Provider::OpenAi => servers::openai(reference),
+        #[cfg(feature = "http")]
+        Provider::Anthropic => servers::anthropic(reference),
+        #[cfg(not(feature = "http"))]
+        Provider::OpenAi | Provider::Anthropic => Err(ModelError::new(
+            ModelErrorKind::Configuration,
+            format!("{reference} needs the feature http of holdover-models, which this build leaves out"),
+        )),
         Provider::Scripted => {
             for (field, given) in [
                 ("base_url", reference.base_url.is_some()),
@@ -183,34 +188,9 @@ pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
                     ));
                 }
             }
-            Ok(Arc::new(ScriptedModel::open(name)?))
+            Ok(Arc::new(ScriptedModel::open(&reference.name)?))
         }
     }
-}
-
-/// Returns `service`, the default settings of the provider, with the changes that `reference` makes. Reads the key from
-/// its environment variable.
-fn settings(
-    reference: &ModelRef,
-    service: ServerSettings,
-    key_env: &str,
-) -> Result<ServerSettings, ModelError> {
-    let mut settings = service;
-    let key_env = match &reference.base_url {
-        Some(url) => {
-            settings.base_url.clone_from(url);
-            reference.api_key_env.as_deref()
-        }
-        None => Some(reference.api_key_env.as_deref().unwrap_or(key_env)),
-    };
-    settings.api_key = key_env.map(ApiKey::from_env).transpose()?;
-    if let Some(ms) = reference.connect_timeout_ms {
-        settings.connect_timeout = Duration::from_millis(ms);
-    }
-    if let Some(ms) = reference.stall_timeout_ms {
-        settings.stall_timeout = Duration::from_millis(ms);
-    }
-    Ok(settings)
 }
 
 #[cfg(test)]
@@ -229,36 +209,6 @@ mod tests {
             error,
             "model \"oracle:delphi\": unknown provider \"oracle\"; known are openai, anthropic, scripted"
         );
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        let mut reference: ModelRef = "openai:m".parse().unwrap();
-        reference.api_key_env = Some("HOLDOVER_TEST_NO_SUCH_KEY".to_owned());
-        let error = connect(&reference).err().unwrap();
-        assert_eq!(error.kind, ModelErrorKind::Configuration);
-        assert!(error.detail.contains("HOLDOVER_TEST_NO_SUCH_KEY"), "{error}");
-        reference.api_key_env = None;
-        reference.base_url = Some("http://127.0.0.1:1/v1".to_owned());
-        assert_eq!(connect(&reference).unwrap().name(), "openai:m");
-        reference.base_url = Some("not a url".to_owned());
-        assert!(connect(&reference).err().unwrap().detail.contains("base_url"));
-        reference.base_url = Some("http://127.0.0.1:1/v1".to_owned());
-        reference.stall_timeout_ms = Some(0);
-        assert!(connect(&reference).err().unwrap().detail.contains("stall_timeout"));
-        let claude: ModelRef = "anthropic:m".parse().unwrap();
-        if std::env::var_os(ANTHROPIC_KEY_ENV).is_none() {
-            assert!(connect(&claude).err().unwrap().detail.contains(ANTHROPIC_KEY_ENV));
-        }
-        let claude = ModelRef { base_url: Some("http://127.0.0.1:1/v1".to_owned()), ..claude };
-        assert_eq!(connect(&claude).unwrap().name(), "anthropic:m");
-        let secret = ModelRef { base_url: Some("http://a/v1?token=secret".to_owned()), ..claude };
-        let shown = format!("{secret:?}");
-        assert!(shown.contains("http://a/v1") && !shown.contains("secret"), "{shown}");
-        let mut script: ModelRef = "scripted:/no/such/script.toml".parse().unwrap();
-        assert!(connect(&script).err().unwrap().detail.contains("/no/such/script.toml"));
-        script.base_url = Some("http://a/".to_owned());
-        assert!(connect(&script).err().unwrap().detail.contains("a script has no base_url"));
     }
 
     #[test]

@@ -15,7 +15,8 @@ use holdover_core::model::{Model, ModelError, ModelRequest, ModelStream};
 use reqwest::header::{HeaderName, HeaderValue};
 
 use self::answer::Blocks;
-use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown, with_version};
+use crate::reference::shown;
+use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, with_version};
 
 /// The version of the API, sent in a header.
 const VERSION: &str = "2023-06-01";

@@ -16,7 +16,8 @@ use holdover_core::model::{Model, ModelError, ModelRequest, ModelStream};
 use reqwest::header::AUTHORIZATION;
 
 use self::answer::Chunks;
-use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown};
+use crate::reference::shown;
+use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret};
 
 /// A model behind a server that speaks OpenAI's chat completions API, with streaming.
 ///

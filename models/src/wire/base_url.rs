@@ -1,5 +1,7 @@
 //! The base URL of a server.
 
+use crate::reference::shown;
+
 /// Returns the base URL with a slash at the end of its path, or the reason why it is not valid. The URL may hold a
 /// password or a token: errors show only the part that [`shown`] returns.
 pub(super) fn checked(text: &str) -> Result<String, String> {
@@ -25,13 +27,6 @@ pub(super) fn checked(text: &str) -> Result<String, String> {
         Some(query) => format!("{path}{slash}?{query}"),
         None => format!("{path}{slash}"),
     })
-}
-
-/// Returns the part of a base URL that may be shown: up to the end of the path, or no part if the URL may hold a
-/// password.
-pub(crate) fn shown(base_url: &str) -> &str {
-    let end = base_url.find(['?', '#']).unwrap_or(base_url.len());
-    if base_url.contains('@') { "…@…" } else { base_url.get(..end).unwrap_or_default() }
 }
 
 /// Returns the checked base URL with `version` at the end of its path, unless the path already ends with a version:

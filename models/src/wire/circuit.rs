@@ -2,8 +2,8 @@
 
 use holdover_core::payload::Digest;
 
-use super::base_url::shown;
 use super::settings::ServerSettings;
+use crate::reference::shown;
 
 /// Returns the name of the circuit breaker for the model `name` at the server and under the account of `settings`,
 /// which must be checked. All processes with the same settings return the same name.

@@ -10,10 +10,11 @@ use reqwest::{Client, RequestBuilder, Response, Url};
 use rustls::crypto::CryptoProvider;
 use tokio::time::{Instant, timeout_at};
 
-use super::base_url::{endpoint, shown};
+use super::base_url::endpoint;
 use super::connection::{NoteConnections, Unanswered, send};
 use super::frames::Frames;
 use super::{ServerSettings, cut, in_page, malformed, refused, retry_after, stalled};
+use crate::reference::shown;
 
 /// The maximum number of bytes read of a body that is not a stream.
 const PAGE_BYTES_MAX: usize = 64 * 1024;

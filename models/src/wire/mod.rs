@@ -20,7 +20,7 @@ mod tokens;
 mod tool_name;
 
 pub use api_key::ApiKey;
-pub(crate) use base_url::{shown, with_version};
+pub(crate) use base_url::with_version;
 #[cfg(test)]
 pub(crate) use bounds::STREAM_BYTES_MAX;
 pub(crate) use bounds::Taken;
@@ -34,6 +34,5 @@ pub(crate) use refusal::{in_page, in_stream, refused};
 pub(crate) use results::{Results, told};
 pub(crate) use retry_after::retry_after;
 pub use settings::ServerSettings;
-pub(crate) use settings::TIMEOUT_MS_MAX;
 pub(crate) use tokens::Tokens;
 pub(crate) use tool_name::tool_name;

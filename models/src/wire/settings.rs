@@ -7,13 +7,12 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 
 use super::ApiKey;
 use super::base_url;
+use crate::reference::{TIMEOUT_MS_MAX, shown};
 
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1/";
 const ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com/v1/";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const STALL_TIMEOUT: Duration = Duration::from_secs(120);
-/// The longest allowed time-out, in milliseconds: one hour.
-pub(crate) const TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
 
 /// The settings of an adapter for a model on a server. The `Debug` output contains neither the key nor the query of the
 /// base URL.
@@ -38,7 +37,7 @@ impl fmt::Debug for ServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerSettings")
             .field("model", &self.model)
-            .field("base_url", &base_url::shown(&self.base_url))
+            .field("base_url", &shown(&self.base_url))
             .field("api_key", &self.api_key)
             .field("connect_timeout", &self.connect_timeout)
             .field("stall_timeout", &self.stall_timeout)
