@@ -25,7 +25,7 @@ pub(crate) const ENTRIES: TableDefinition<EntryAt, SessionAt> = TableDefinition:
 
 /// Two numbers: the [`FORMAT`] of the file, and the number of transactions that have changed its sessions.
 pub(crate) const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
-pub(crate) const FORMAT: u64 = 4;
+pub(crate) const FORMAT: u64 = 5;
 
 pub(crate) fn at(key: &SessionKey) -> (&str, &str) {
     (key.tenant.as_str(), key.id.as_str())

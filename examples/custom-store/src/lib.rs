@@ -14,7 +14,7 @@
 //! # });
 //! ```
 //!
-//! The format of the file is 4. Files of formats 1 to 3, which earlier versions of this example wrote, are refused.
+//! The format of the file is 5. Files of formats 1 to 4, which earlier versions of this example wrote, are refused.
 
 mod file;
 mod read;

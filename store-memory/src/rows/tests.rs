@@ -30,8 +30,13 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
     pairs.iter().copied().collect()
 }
 
-/// Creates a session that a run holds, with an event and an open pending call.
+/// Creates a session that a run holds, with an event and an open approval.
 async fn put(store: &RowStore<MemoryRows>, id: &str, labels: Labels) {
+    put_asking(store, id, labels, PendingKind::Approval).await;
+}
+
+/// Creates a session that a run holds, with an event and an open pending call of this kind.
+async fn put_asking(store: &RowStore<MemoryRows>, id: &str, labels: Labels, kind: PendingKind) -> Fence {
     let run = ClaimOne {
         run: "run".parse().unwrap(),
         worker: "worker".parse().unwrap(),
@@ -55,7 +60,7 @@ async fn put(store: &RowStore<MemoryRows>, id: &str, labels: Labels) {
     let call = NewPending {
         id: "p".parse().unwrap(),
         call: "call".parse().unwrap(),
-        kind: PendingKind::Approval,
+        kind,
         needed: 1,
         deadline: None,
         body: Payload::new("{}"),
@@ -64,6 +69,22 @@ async fn put(store: &RowStore<MemoryRows>, id: &str, labels: Labels) {
     let commit = Commit { open: vec![call], events, ..Commit::new("c".parse().unwrap()) };
     let saved = store.commit(&claim.fence, commit).await.unwrap();
     assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    claim.fence
+}
+
+/// Returns the sessions of the open calls of a kind, in pages of `limit`.
+async fn asking(store: &RowStore<MemoryRows>, kind: PendingKind, limit: u32) -> Vec<String> {
+    let mut query = PendingQuery { kind: Some(kind), ..PendingQuery::all(tenant()) };
+    query.page.limit = std::num::NonZeroU32::new(limit);
+    let mut found = Vec::new();
+    loop {
+        let page = store.list_pending(&query).await.unwrap();
+        found.extend(page.items.iter().map(|call| call.key.id.to_string()));
+        query.page.after = page.next;
+        if query.page.after.is_none() {
+            return found;
+        }
+    }
 }
 
 async fn listed(store: &RowStore<MemoryRows>, wanted: &[(&str, &str)]) -> Vec<String> {
@@ -124,4 +145,47 @@ async fn lists_of_few_cost_the_same_beside_any_number_of_sessions() {
     assert!(matches!(page, EventPage::Events { events, .. } if events.len() == 1));
     let looked_at = cost();
     assert!(looked_at < ENTRIES_MAX, "of one session: {looked_at}");
+}
+
+#[tokio::test]
+async fn a_list_by_kind_costs_the_same_beside_any_number_of_calls_of_other_kinds() {
+    let store = store();
+    for id in ["d1", "d2", "d3"] {
+        put_asking(&store, id, labels(&[]), PendingKind::DeadLetter).await;
+    }
+    let cost = || store.rows().lock().indexes.looked_at();
+    cost();
+    assert_eq!(asking(&store, PendingKind::DeadLetter, 2).await, ["d1", "d2", "d3"]);
+    let alone = cost();
+    for nth in 0..MANY {
+        put(&store, &format!("s{nth}"), labels(&[])).await;
+    }
+    cost();
+    assert_eq!(asking(&store, PendingKind::DeadLetter, 2).await, ["d1", "d2", "d3"]);
+    assert_eq!(cost(), alone, "dead letters beside {MANY} approvals");
+    assert_eq!(asking(&store, PendingKind::InDoubt, 2).await, Vec::<String>::new());
+    assert_eq!(cost(), 0, "calls of a kind that is not there");
+    assert_eq!(asking(&store, PendingKind::Approval, 1000).await.len(), MANY as usize);
+}
+
+#[tokio::test]
+async fn a_closed_call_and_the_calls_of_a_deleted_session_leave_the_index_by_kind() {
+    let store = store();
+    let fence = put_asking(&store, "closed", labels(&[]), PendingKind::DeadLetter).await;
+    put_asking(&store, "gone", labels(&[]), PendingKind::DeadLetter).await;
+    put(&store, "other", labels(&[])).await;
+    let close = Commit { close: vec!["p".parse().unwrap()], ..Commit::new("close".parse().unwrap()) };
+    let saved = store.commit(&fence, close).await.unwrap();
+    assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    assert_eq!(asking(&store, PendingKind::DeadLetter, 9).await, ["gone"]);
+    store.delete_session(&key("gone"), Deletion::FORCE).await.unwrap();
+    assert_eq!(asking(&store, PendingKind::DeadLetter, 9).await, Vec::<String>::new());
+    put(&store, "gone", labels(&[])).await;
+    assert_eq!(asking(&store, PendingKind::DeadLetter, 9).await, Vec::<String>::new());
+    assert_eq!(asking(&store, PendingKind::Approval, 9).await, ["gone", "other"]);
+    for id in ["closed", "gone", "other"] {
+        store.delete_session(&key(id), Deletion::FORCE).await.unwrap();
+    }
+    let data = store.rows().lock();
+    assert_eq!(data.indexes.of(Index::PendingKinds, Vec::new()..vec![u8::MAX]).count(), 0, "nothing is left");
 }

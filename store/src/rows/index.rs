@@ -11,7 +11,7 @@ use super::write::Slot;
 use crate::ids::{Incarnation, PendingId, SessionId, SessionKey, TenantId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
-use crate::{PendingCall, SessionSummary};
+use crate::{PendingCall, PendingKind, SessionSummary};
 
 /// The length of an incarnation in an entry of [`Index::Lives`], in bytes.
 const LIFE_BYTES: usize = 16;
@@ -27,14 +27,15 @@ pub struct SessionPlace {
 
 impl SessionPlace {
     /// Decodes the place from an entry of an index. Returns none if the entry is not valid, and for the indexes
-    /// [`Index::Alarms`], [`Index::Turns`] and [`Index::Pending`], whose entries hold other places.
+    /// [`Index::Alarms`], [`Index::Turns`], [`Index::Pending`] and [`Index::PendingKinds`], whose entries hold other
+    /// places.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Sessions => Self::from_bytes(place_in(entry)?),
             Index::Lives => Self::from_bytes(place_in(entry)?.get(LIFE_BYTES..)?),
             Index::Labels => Self::from_bytes(place_of_label(place_in(entry)?)?),
             Index::Resting | Index::Dead => Self::from_bytes(entry),
-            Index::Alarms | Index::Turns | Index::Pending => None,
+            Index::Alarms | Index::Turns | Index::Pending | Index::PendingKinds => None,
         }
     }
 
@@ -81,11 +82,13 @@ pub struct PendingPlace {
 }
 
 impl PendingPlace {
-    /// Decodes the place from an entry of [`Index::Pending`]. Returns none if the entry is not valid, and for every
-    /// other index.
+    /// Decodes the place from an entry of [`Index::Pending`] or [`Index::PendingKinds`]. Returns none if the entry is
+    /// not valid, and for every other index.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Pending => Self::from_bytes(place_in(entry)?),
+            // The kind comes before the place.
+            Index::PendingKinds => Self::from_bytes(place_in(place_in(entry)?)?),
             Index::Sessions
             | Index::Lives
             | Index::Labels
@@ -152,6 +155,8 @@ pub enum Index {
     Lives,
     /// Sessions by tenant, label, creation and id: one entry for each label.
     Labels,
+    /// Open pending calls by tenant, kind, deadline, session and id.
+    PendingKinds,
 }
 
 /// Returns the index entries that depend on a session's row. When the row changes, remove the old entries and
@@ -199,7 +204,9 @@ pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
 /// Returns the index entries of one of a session's rows, if its kind has any.
 pub fn row_entries(session: &SessionRow, row: &Row) -> Vec<(Index, Vec<u8>)> {
     match row {
-        Row::Pending { call, .. } => vec![(Index::Pending, pending_entry(call))],
+        Row::Pending { call, .. } => {
+            vec![(Index::Pending, pending_entry(call)), (Index::PendingKinds, pending_kind_entry(call))]
+        }
         Row::Labels(labels) => label_entries(session, labels),
         Row::Definition(_)
         | Row::State(_)
@@ -248,6 +255,19 @@ pub fn pending_range(tenant: &TenantId, after: Option<&PendingPlace>) -> Range<V
     start..end
 }
 
+/// Returns the range of a tenant's entries of one kind in [`Index::PendingKinds`] that come after a place. Places have
+/// the same order as in [`pending_range`].
+pub fn pending_kind_range(
+    tenant: &TenantId,
+    kind: &PendingKind,
+    after: Option<&PendingPlace>,
+) -> Range<Vec<u8>> {
+    let of_kind =
+        |last, place: &[u8]| of_tenant(tenant, &[kind.as_str().as_bytes(), &[last], place].concat());
+    let start = after.map_or_else(|| of_kind(0, &[]), |place| behind(of_kind(0, &place.to_bytes())));
+    start..of_kind(1, &[])
+}
+
 fn tenant_range(tenant: &TenantId) -> Range<Vec<u8>> {
     let with = |last| [tenant.as_str().as_bytes(), &[last]].concat();
     with(0)..with(1)
@@ -264,6 +284,13 @@ pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
     of_tenant(&call.key.tenant, &PendingPlace::of(call).to_bytes())
 }
 
+/// Returns the entry of an open pending call in [`Index::PendingKinds`].
+fn pending_kind_entry(call: &PendingCall) -> Vec<u8> {
+    // Names of kinds contain no control character, so NUL ends them.
+    let place = PendingPlace::of(call).to_bytes();
+    of_tenant(&call.key.tenant, &[call.kind.as_str().as_bytes(), &[0], &place].concat())
+}
+
 /// Returns the entry for `place` in an index that is sorted by tenant. Such an entry begins with the tenant's name.
 pub(super) fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
     let mut bytes = tenant_range(tenant).start;
@@ -271,7 +298,7 @@ pub(super) fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the bytes of an entry after the tenant.
+/// Returns the bytes of an entry after its first name: the tenant.
 fn place_in(entry: &[u8]) -> Option<&[u8]> {
     let end = entry.iter().position(|byte| *byte == 0)?;
     entry.get(end + 1..)
@@ -290,7 +317,7 @@ pub(super) fn instant_of(bytes: [u8; 8]) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::StateFormat;
+    use crate::ids::{InboxSeq, StateFormat};
     use crate::payload::Payload;
     use crate::{Interrupt, InterruptKind, Labels, NewSession, SessionStatus, Start};
 
@@ -412,5 +439,50 @@ mod tests {
         assert_eq!(places.each_ref().map(|place| range.contains(&entry(place))), [false, false, true]);
         assert!(pending_range(t, None).contains(&entry(&places[0])));
         assert_eq!(PendingPlace::of_entry(Index::Pending, &entry(&places[0])).as_ref(), Some(&places[0]));
+    }
+
+    #[test]
+    fn the_entries_of_a_kind_lie_in_its_ranges_and_those_of_no_other_do() {
+        let call = |tenant: &str, kind: &str, deadline: Option<i64>, id: &str| PendingCall {
+            key: SessionKey::new(tenant.parse().unwrap(), "s".parse().unwrap()),
+            incarnation: Incarnation(uuid::Uuid::from_u128(1)),
+            id: id.parse().unwrap(),
+            call: "call".parse().unwrap(),
+            kind: PendingKind::from_wire(kind).unwrap(),
+            needed: 1,
+            answered: 0,
+            last_answer: InboxSeq::default(),
+            deadline: deadline.map(Timestamp::from_ms),
+            opened_at: Timestamp::EPOCH,
+            body: Payload::new("{}"),
+        };
+        let calls = [
+            call("t", "approval", Some(-5), "p"),
+            call("t", "approval", Some(5), "a"),
+            call("t", "approval", Some(5), "b"),
+            call("t", "approval", None, "a"),
+            call("t", "approval-", Some(1), "p"),
+            call("t", "approval2", Some(1), "p"),
+            call("t", "approva", Some(1), "p"),
+            call("t", "Approval", Some(1), "p"),
+            call("tt", "approval", Some(1), "p"),
+            call("s", "approval", None, "p"),
+        ];
+        let entries: Vec<_> = calls.iter().map(pending_kind_entry).collect();
+        assert!(entries[..4].is_sorted());
+        let (tenant, kind) = (&calls[0].key.tenant, PendingKind::Approval);
+        let within = |after: Option<&PendingPlace>| {
+            let range = pending_kind_range(tenant, &kind, after);
+            entries.iter().map(|entry| range.contains(entry)).collect::<Vec<_>>()
+        };
+        assert_eq!(within(None), [[true; 4].as_slice(), &[false; 6]].concat());
+        for (nth, call) in calls[..4].iter().enumerate() {
+            let (gone, rest) = (vec![false; nth + 1], vec![true; 3 - nth]);
+            assert_eq!(within(Some(&PendingPlace::of(call))), [gone, rest, vec![false; 6]].concat(), "{nth}");
+        }
+        for (call, entry) in calls.iter().zip(&entries) {
+            assert_eq!(PendingPlace::of_entry(Index::PendingKinds, entry), Some(PendingPlace::of(call)));
+            assert_eq!(SessionPlace::of_entry(Index::PendingKinds, entry), None);
+        }
     }
 }

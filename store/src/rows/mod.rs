@@ -46,8 +46,8 @@ pub use bytes::{
 };
 pub use due::{Due, DueGroup, DueIndex, DuePlace, DueQuery, find_due};
 pub use index::{
-    Index, PendingPlace, SessionPlace, index_entries, life_range, pending_entry, pending_range, row_entries,
-    sessions_range, slot_entries, time_range,
+    Index, PendingPlace, SessionPlace, index_entries, life_range, pending_entry, pending_kind_range,
+    pending_range, row_entries, sessions_range, slot_entries, time_range,
 };
 pub use labels::{label_entries, label_range, with_labels};
 pub use read::{Found, Scanned, Want, Which, read_wants};
@@ -121,7 +121,7 @@ pub trait Rows: Send + Sync + 'static {
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError>;
 
     /// Lists open pending calls of a tenant, soonest deadline first, after `after`. May leave out calls of another
-    /// session or kind than the query names. Returns about `limit` calls, and stops once their bodies have `bytes`. A
+    /// session or kind than the query names; a list by kind should cost no more for the calls of other kinds. Returns about `limit` calls, and stops once their bodies have `bytes`. A
     /// call that cannot be read is left out and logged if its place can be read, so it does not block other calls.
     async fn pending(
         &self,

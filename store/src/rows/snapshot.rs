@@ -7,7 +7,8 @@ use super::along::due_along;
 use super::bytes::{key_range, kind_range, number_range};
 use super::due::{Due, DueQuery};
 use super::index::{
-    Index, PendingPlace, SessionPlace, life_range, pending_range, sessions_range, time_range,
+    Index, PendingPlace, SessionPlace, life_range, pending_kind_range, pending_range, sessions_range,
+    time_range,
 };
 use super::labels::{label_range, with_labels};
 use super::read::{Found, Scanned, Want, Which, read_wants};
@@ -125,8 +126,12 @@ pub trait Snapshot {
             let Some(Row::Pending { call, .. }) = row else { return Ok(None) };
             Ok(query.kind.as_ref().is_none_or(|kind| *kind == call.kind).then_some((place, call)))
         };
-        let entries = self.entries(Index::Pending, &pending_range(&query.tenant, after))?;
-        let found = entries.map(|entry| Ok(PendingPlace::of_entry(Index::Pending, &entry?)));
+        let (index, range) = match &query.kind {
+            None => (Index::Pending, pending_range(&query.tenant, after)),
+            Some(kind) => (Index::PendingKinds, pending_kind_range(&query.tenant, kind, after)),
+        };
+        let entries = self.entries(index, &range)?;
+        let found = entries.map(|entry| Ok(PendingPlace::of_entry(index, &entry?)));
         Scanned::fill(sound(found, look), limit, bytes, |call| call.body.len())
     }
 
