@@ -14,12 +14,13 @@ use crate::options::PostgresOptions;
 use crate::sql::{Schema, qualify};
 
 /// The migrations in order. The first leads from an empty schema to version 1, each other one to the next version.
-pub(crate) const STEPS: [&str; 5] = [
+pub(crate) const STEPS: [&str; 6] = [
     include_str!("../schema/0001.sql"),
     include_str!("../schema/0002.sql"),
     include_str!("../schema/0003.sql"),
     include_str!("../schema/0004.sql"),
     include_str!("../schema/0005.sql"),
+    include_str!("../schema/0006.sql"),
 ];
 
 /// A table with one row: the version of the tables.

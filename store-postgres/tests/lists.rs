@@ -4,7 +4,11 @@
 mod support;
 
 use holdover_launcher::Launcher;
-use holdover_store::{EventCursor, EventPage, PageRequest, PendingQuery, SessionQuery, StateStore};
+use holdover_store::rows::PendingPlace;
+use holdover_store::time::Timestamp;
+use holdover_store::{
+    EventCursor, EventPage, PageCursor, PageRequest, PendingKind, PendingQuery, SessionQuery, StateStore,
+};
 use holdover_store_postgres::PostgresStore;
 use support::watched::{Watched, pages};
 use support::{id, insert_waiting, key, schema_of};
@@ -16,7 +20,7 @@ const PAGES: u64 = 120;
 const TIMES: usize = 7;
 
 /// Returns SQL that creates many sessions of one tenant with a common label, each with two calls, a run and an event.
-/// Three of them have a second label.
+/// Three of them have a second label, and a dead letter in place of an approval.
 fn many(schema: &str) -> String {
     let sessions =
         "SELECT 'acme', 's' || nth, 'queue', 1, 32503680000000, NULL FROM generate_series(1, 30000) nth";
@@ -38,6 +42,9 @@ fn many(schema: &str) -> String {
              FROM {schema}.session s, generate_series(1, 2) n"
         ),
         format!(
+            "UPDATE {schema}.pending SET kind = 'dead_letter' WHERE id = 'p1' AND session IN ('s1', 's15000', 's29000')"
+        ),
+        format!(
             "INSERT INTO {schema}.run (sid, epoch, run, worker, found, started_at) \
              SELECT sid, 1, 'run', 'worker', 'idle', 5 FROM {schema}.session"
         ),
@@ -54,6 +61,7 @@ async fn lists(watched: &mut Watched, store: &PostgresStore, filled: bool, when:
         ..SessionQuery::all(id("acme"))
     };
     let of_session = PendingQuery { session: Some(key("s77").id), ..PendingQuery::all(id("acme")) };
+    let of_kind = |kind: PendingKind| PendingQuery { kind: Some(kind), ..PendingQuery::all(id("acme")) };
     for nth in 0..TIMES {
         let when = format!("{when}, {nth}");
         let check = |watched: &mut Watched, what: &str, found: usize, expected: usize| {
@@ -76,6 +84,32 @@ async fn lists(watched: &mut Watched, store: &PostgresStore, filled: bool, when:
         }
         let found = store.list_pending(&of_session).await.unwrap().items.len();
         check(watched, "calls of a session", found, 2);
+        for (kind, expected) in [(PendingKind::DeadLetter, 3), (PendingKind::Child, 0)] {
+            let found = store.list_pending(&of_kind(kind.clone())).await.unwrap();
+            assert_eq!(found.next, None);
+            check(watched, kind.as_str(), found.items.len(), expected);
+        }
+        // The second page, and one deep within the calls of the kind that nearly all have.
+        let mut letters = of_kind(PendingKind::DeadLetter);
+        letters.page.limit = std::num::NonZeroU32::new(2);
+        let place = PendingPlace {
+            endless: false,
+            deadline: Timestamp::from_ms(8),
+            session: id("s15000"),
+            id: id("p1"),
+        };
+        letters.page.after = Some(PageCursor::at(letters.digest(), &place.to_bytes()));
+        let found = store.list_pending(&letters).await.unwrap();
+        let ids: Vec<_> = found.items.iter().map(|call| call.key.id.as_str()).collect();
+        assert!(!filled || ids == ["s29000"], "{when}: {ids:?}");
+        check(watched, "the rest of the dead letters", found.items.len(), 1);
+        let mut approvals = of_kind(PendingKind::Approval);
+        approvals.page.limit = std::num::NonZeroU32::new(2);
+        approvals.page.after = Some(PageCursor::at(approvals.digest(), &place.to_bytes()));
+        let found = store.list_pending(&approvals).await.unwrap();
+        let ids: Vec<_> = found.items.iter().map(|call| call.key.id.as_str()).collect();
+        assert!(!filled || ids == ["s15001", "s15002"], "{when}: {ids:?}");
+        check(watched, "approvals from the middle on", found.items.len(), 2);
         if filled {
             let found = store.list_runs(&key("s77"), PageRequest::default()).await.unwrap().items.len();
             check(watched, "runs of a session", found, 1);

@@ -3,19 +3,20 @@
 
 mod support;
 
+use std::num::NonZeroU32;
 use std::process::{Child, Command, Stdio};
 
 use holdover_launcher::Launcher;
 use holdover_launcher::shared;
 use holdover_store::ids::Incarnation;
 use holdover_store::{
-    ClaimOutcome, CommitOutcome, CreateOutcome, Deletion, NewSession, Retry, SessionQuery, StateStore,
-    StoreErrorKind,
+    ClaimOutcome, CommitOutcome, CreateOutcome, Deletion, NewSession, PageCursor, PendingKind, PendingQuery,
+    Retry, SessionQuery, StateStore, StoreErrorKind,
 };
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{
-    Admin, as_version_2, as_version_3, as_version_4, claim_one, commit, due, id, insert_waiting, key,
-    new_session, options, running, schema_of,
+    Admin, as_version_2, as_version_3, as_version_4, as_version_5, claim_one, commit, due, id,
+    insert_waiting, key, new_session, options, running, schema_of,
 };
 
 /// The environment variable that makes this program an opener. It holds the URL, the schema and the id of a
@@ -161,6 +162,47 @@ async fn sessions_of_version_4_are_found_by_their_labels_and_its_programs_add_no
     assert_eq!(labelled(&store, &[("user", "lee")]).await, ["a", "b"]);
     assert_eq!(labelled(&store, &[("agent", "x")]).await, ["b", "c"]);
     assert_eq!(admin.number(&format!("SELECT count(*) FROM {schema}.label")).await, 5);
+    store.close().await;
+}
+
+/// The cursor that programs of version 5 give after the call `second` of the session `s` in a list of dead letters.
+const CURSOR: &str = "022253bfe61f52a85960bc2d30213dd2e100800000000000000273007365636f6e64f5c92726";
+
+#[tokio::test]
+async fn calls_of_version_5_are_listed_by_kind_and_its_programs_go_on() {
+    let url = shared::postgres_url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    admin.run(&as_version_5(&schema)).await;
+    let left = "VALUES ('acme', 's', 'queue', 1, NULL::bigint, NULL::text)";
+    admin.run(&insert_waiting(&schema, left)).await;
+    let insert = |calls: &str| {
+        format!(
+            "INSERT INTO {schema}.pending (sid, place, tenant, session, incarnation, id, call, kind, needed, endless, deadline, \
+                 opened_at, digest, payload) \
+             SELECT s.sid, x.place, s.tenant, s.id, s.incarnation, x.id, 'call', x.kind, 1, x.deadline = 0, x.deadline, 5, \
+                 sha256('{{}}'), '{{}}' FROM {schema}.session s, (VALUES {calls}) AS x (place, id, kind, deadline)"
+        )
+    };
+    let calls = "(1, 'late', 'dead_letter', 0), (2, 'a', 'approval', 1), (3, 'third', 'dead_letter', 3), \
+         (4, 'first', 'dead_letter', 1), (5, 'b', 'dead_letters', 1), (6, 'second', 'dead_letter', 2)";
+    admin.run(&insert(calls)).await;
+    let store = PostgresStore::open(options).await.unwrap();
+    let mut letters = PendingQuery { kind: Some(PendingKind::DeadLetter), ..PendingQuery::all(id("acme")) };
+    letters.page.limit = NonZeroU32::new(2);
+    let listed = async |query: &PendingQuery| {
+        let page = store.list_pending(query).await.unwrap();
+        (page.items.iter().map(|call| call.id.to_string()).collect::<Vec<_>>(), page.next)
+    };
+    let (first, next) = listed(&letters).await;
+    assert_eq!(first, ["first", "second"]);
+    assert_eq!(next.as_ref().map(PageCursor::as_str), Some(CURSOR), "programs of version 5 give it, too");
+    letters.page.after = next;
+    assert_eq!(listed(&letters).await.0, ["third", "late"]);
+    // A program of version 5 that still runs opens a call and closes another.
+    admin.run(&insert("(7, 'new', 'dead_letter', 4)")).await;
+    admin.run(&format!("DELETE FROM {schema}.pending WHERE id = 'third'")).await;
+    assert_eq!(listed(&letters).await.0, ["new", "late"]);
     store.close().await;
 }
 

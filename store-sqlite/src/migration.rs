@@ -11,7 +11,7 @@ use crate::error::Fault;
 const APPLICATION_ID: i64 = 0x486f_6c64;
 
 /// The migrations in order. The first leads from an empty file to version 1, each other one to the next version.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { schema: include_str!("../schema/0001.sql"), mark: "PRAGMA user_version = 1" },
     Step { schema: include_str!("../schema/0002.sql"), mark: "PRAGMA user_version = 2" },
     Step { schema: include_str!("../schema/0003.sql"), mark: "PRAGMA user_version = 3" },
@@ -20,6 +20,7 @@ const STEPS: [Step; 8] = [
     Step { schema: include_str!("../schema/0006.sql"), mark: "PRAGMA user_version = 6" },
     Step { schema: include_str!("../schema/0007.sql"), mark: "PRAGMA user_version = 7" },
     Step { schema: include_str!("../schema/0008.sql"), mark: "PRAGMA user_version = 8" },
+    Step { schema: include_str!("../schema/0009.sql"), mark: "PRAGMA user_version = 9" },
 ];
 
 /// The newest schema version. Opening a file migrates it to this version, unless the file is opened only for

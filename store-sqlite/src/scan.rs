@@ -135,16 +135,19 @@ pub(crate) fn pending(
 ) -> Result<Scanned<PendingCall, PendingPlace>, Fault> {
     let mut sql =
         "SELECT tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, \
-         deadline, opened_at, digest, payload FROM pending WHERE tenant = ?"
+         deadline, opened_at, digest, payload FROM pending"
             .to_owned();
     let mut values = vec![Value::from(query.tenant.as_str().to_owned())];
+    match &query.kind {
+        None => sql.push_str(" WHERE tenant = ?"),
+        Some(kind) => {
+            sql.push_str(" INDEXED BY pending_kind WHERE tenant = ? AND kind = ?");
+            values.push(Value::from(kind.as_str().to_owned()));
+        }
+    }
     if let Some(session) = &query.session {
         sql.push_str(" AND session = ?");
         values.push(Value::from(session.as_str().to_owned()));
-    }
-    if let Some(kind) = &query.kind {
-        sql.push_str(" AND kind = ?");
-        values.push(Value::from(kind.as_str().to_owned()));
     }
     if let Some(place) = after {
         sql.push_str(" AND (endless, deadline, session, id) > (?, ?, ?, ?)");

@@ -155,3 +155,58 @@ async fn sessions_of_schema_6_are_found_by_their_labels() {
     let left: i64 = sqlx::query_scalar("SELECT count(*) FROM label").fetch_one(&mut raw).await.unwrap();
     assert_eq!(left, 7, "no label of what is gone");
 }
+
+/// Returns the ids of a page of a tenant's dead letters, and the cursor of the next page.
+async fn letters(
+    store: &holdover_store_sqlite::SqliteStore,
+    after: Option<PageCursor>,
+    limit: u32,
+) -> (Vec<String>, Option<PageCursor>) {
+    let page = PageRequest { after, limit: NonZeroU32::new(limit) };
+    let kind = Some(PendingKind::DeadLetter);
+    let query = PendingQuery { kind, page, ..PendingQuery::all(TenantId::new("tenant").unwrap()) };
+    let page = store.list_pending(&query).await.unwrap();
+    (page.items.iter().map(|call| call.id.to_string()).collect(), page.next)
+}
+
+/// The cursor that programs with schema 8 give after the call `second` of the session `s` in a list of dead letters.
+const CURSOR: &str = "021102ce3f06e364f764ff1f8edea4b1b700800400000000000273007365636f6e64888d259c";
+
+#[tokio::test]
+async fn calls_of_schema_8_are_listed_by_kind_and_a_walk_that_began_before_goes_on() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let fence = claimed(&store, "s").await.fence;
+    let call = |id: &str, kind: PendingKind, deadline: Option<i64>| NewPending {
+        id: PendingId::new(id).unwrap(),
+        call: CallId::new("call").unwrap(),
+        kind,
+        needed: 1,
+        deadline: deadline.map(|ms| Timestamp::from_ms((1 << 50) + ms)),
+        body: Payload::new("{}"),
+    };
+    use PendingKind::{Approval, DeadLetter};
+    let open = vec![
+        call("late", DeadLetter, None),
+        call("a1", Approval, Some(1)),
+        call("third", DeadLetter, Some(3)),
+        call("first", DeadLetter, Some(1)),
+        call("a2", Approval, Some(2)),
+        call("second", DeadLetter, Some(2)),
+    ];
+    receipt(store.commit(&fence, Commit { open, ..commit("c1") }).await.unwrap());
+    store.close().await;
+    folder.sql(BACK_TO_8).await;
+
+    let store = folder.store().await;
+    let (first, next) = letters(&store, None, 2).await;
+    assert_eq!(first, ["first", "second"]);
+    assert_eq!(next.as_ref().map(PageCursor::as_str), Some(CURSOR), "programs with schema 8 give it, too");
+    assert_eq!(letters(&store, next, 9).await.0, ["third", "late"]);
+    assert_eq!(letters(&store, None, 9).await.0, ["first", "second", "third", "late"]);
+    let open = vec![call("new", DeadLetter, Some(0))];
+    let close = vec![PendingId::new("second").unwrap()];
+    receipt(store.commit(&fence, Commit { open, close, ..commit("c2") }).await.unwrap());
+    assert_eq!(letters(&store, None, 9).await.0, ["new", "first", "third", "late"]);
+    store.close().await;
+}

@@ -53,19 +53,27 @@ impl Call for Pending {
         let deadline = sql.bind(deadline);
         let after_session = sql.bind(after.map_or("", |place| place.session.as_str()));
         let after_id = sql.bind(after.map_or("", |place| place.id.as_str()));
-        let kind = sql.bind(query.kind.as_ref().map(|kind| kind.as_str()));
+        let kind = query.kind.as_ref().map(|kind| sql.bind(kind.as_str()));
         let (limit, bytes) = (sql.bind(int(self.limit as u64)), sql.bind(int(self.bytes as u64)));
-        let walk = sql.bind(self.walk());
-        let whose = match &query.session {
-            None => format!("p.tenant = {tenant}"),
-            Some(session) => {
+        let mut order = "p.endless, p.deadline, p.session, p.id";
+        let mut place = format!("{endless}, {deadline}, {after_session}, {after_id}");
+        let whose = match (&query.session, kind) {
+            (None, None) => format!("p.tenant = {tenant}"),
+            // Only the index by kind has this order. With `kind = …`, the server could also walk along the index of
+            // all calls and skip those of other kinds: before it has statistics, both look the same.
+            (None, Some(kind)) => {
+                order = "p.kind, p.endless, p.deadline, p.session, p.id";
+                place = format!("{kind}, {place}");
+                format!("p.tenant = {tenant} AND p.kind <= {kind}")
+            }
+            (Some(session), kind) => {
                 let session = sql.bind(session.as_str());
+                let kind = kind.map_or_else(String::new, |kind| format!(" AND p.kind = {kind}"));
                 format!(
-                    "p.sid = (SELECT s.sid FROM {schema}session s WHERE s.tenant = {tenant} AND s.id = {session})"
+                    "p.sid = (SELECT s.sid FROM {schema}session s WHERE s.tenant = {tenant} AND s.id = {session}){kind}"
                 )
             }
         };
-        let order = "p.endless, p.deadline, p.session, p.id";
         let t = table(Kind::Pending);
         push!(
             sql,
@@ -73,17 +81,16 @@ impl Call for Pending {
                  SELECT p.*, row_number() OVER (ORDER BY {order}) AS nth FROM ( \
                      SELECT p.sid, p.endless, p.deadline, p.session, p.id, p.kind, octet_length(p.payload) AS size \
                      FROM {schema}pending p WHERE {whose} \
-                         AND ({order}) > ({endless}, {deadline}, {after_session}, {after_id}) \
-                     ORDER BY {order} LIMIT {walk}) p), \
+                         AND ({order}) > ({place}) \
+                     ORDER BY {order} LIMIT {limit}) p), \
              f AS MATERIALIZED ( \
-                 SELECT p.sid, p.id, p.nth, coalesce(sum(p.size) OVER (ORDER BY p.nth \
-                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before FROM ( \
-                     SELECT w.* FROM w WHERE {kind} IS NULL OR w.kind = {kind} ORDER BY w.nth LIMIT {limit}) p) \
+                 SELECT w.sid, w.id, w.nth, coalesce(sum(w.size) OVER (ORDER BY w.nth \
+                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before FROM w) \
              SELECT f.nth, 0 AS want, {numbers} AS n, {texts} || ARRAY[x.session]::text[] AS t, {bytes_} AS b, x.digest, \
                  x.payload FROM f JOIN {schema}pending x ON x.sid = f.sid AND x.id = f.id WHERE f.before < {bytes} \
              UNION ALL \
              SELECT w.nth, 1, ARRAY[w.endless::int::bigint, w.deadline], ARRAY[w.session, w.id]::text[], NULL, NULL, NULL \
-                 FROM w WHERE w.nth = {walk} OR w.nth IN (SELECT f.nth FROM f WHERE f.before < {bytes}) \
+                 FROM w WHERE w.nth IN (SELECT f.nth FROM f WHERE f.before < {bytes}) \
              UNION ALL \
              SELECT min(f.nth), 2, NULL, NULL, NULL, NULL, NULL FROM f WHERE f.before >= {bytes} HAVING count(*) > 0",
             numbers = t.numbers,
@@ -94,7 +101,7 @@ impl Call for Pending {
 
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
         let (mut found, mut places) = (BTreeMap::new(), BTreeMap::new());
-        let (mut last, mut is_cut, mut goes_on) = (None, false, false);
+        let (mut last, mut is_cut) = (None, false);
         for row in rows {
             let mut c = Columns::of(row);
             let (nth, want): (i64, i32) = (c.take()?, c.take()?);
@@ -103,16 +110,12 @@ impl Call for Pending {
                     last = last.max(Some(nth));
                     found.insert(nth, self.call(&mut c));
                 }
-                1 => {
-                    goes_on |= nth == self.walk();
-                    drop(place(&mut c).map(|place| places.insert(nth, place)));
-                }
+                1 => drop(place(&mut c).map(|place| places.insert(nth, place))),
                 _ => is_cut = true,
             }
         }
-        // A full page ends at its last row, any other page where the walk has ended.
-        let full = is_cut || found.len() >= self.limit;
-        let ends_at = if full { last } else { goes_on.then(|| self.walk()) };
+        // A full page ends at its last row. After any other page nothing follows.
+        let ends_at = last.filter(|_| is_cut || found.len() >= self.limit);
         // If a place cannot be read, the next page continues behind the place before it.
         let next = ends_at.map(|nth| places.range(..=nth).next_back().map(|(_, place)| place.clone()));
         if next == Some(None) {
@@ -136,11 +139,6 @@ pub(super) fn readable<T>(found: impl Iterator<Item = Result<T, Fault>>) -> Resu
 }
 
 impl Pending {
-    /// Returns how many calls one statement looks at.
-    fn walk(&self) -> i64 {
-        if self.query.kind.is_some() { LOOKED_AT_MAX } else { int(self.limit as u64) }
-    }
-
     fn call(&self, c: &mut Columns<'_>) -> Result<PendingCall, Fault> {
         let mut packed = Packed::read(c, "pending")?;
         let key = SessionKey::new(self.query.tenant.clone(), packed.last_id("session")?);

@@ -88,6 +88,12 @@ pub(crate) fn as_version_4(schema: &str) -> String {
     format!("{}; {fourth} UPDATE {schema}.mark SET version = 4", as_version_3(schema))
 }
 
+/// Returns SQL that creates a schema as version 5 left it.
+pub(crate) fn as_version_5(schema: &str) -> String {
+    let fifth = include_str!("../../schema/0005.sql").replace("holdover.", &format!("{schema}."));
+    format!("{}; {fifth} UPDATE {schema}.mark SET version = 5", as_version_4(schema))
+}
+
 /// Returns a claim of up to `runs` due sessions from any queue.
 pub(crate) fn due(runs: usize) -> ClaimDue {
     ClaimDue {

@@ -1,8 +1,8 @@
 //! Tests of the cost of lists in a file with many sessions, counted in steps of SQLite's virtual machine.
 
-use holdover_store::TimeRange;
 use holdover_store::ids::Incarnation;
 use holdover_store::rows::{Kind, Want};
+use holdover_store::{PendingKind, TimeRange};
 use uuid::Uuid;
 
 use super::*;
@@ -135,4 +135,61 @@ fn what_one_of_many_sessions_has_is_read_in_few_steps() {
     });
     assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 2]);
     assert!(steps < STEPS_MAX, "runs, events and calls: {steps}");
+}
+
+/// Returns the ids of the calls of a page of a list by kind, the page, and the steps that it took.
+fn of_kind(
+    file: &File,
+    kind: PendingKind,
+    after: Option<&PendingPlace>,
+    limit: usize,
+) -> (Vec<String>, Scanned<PendingCall, PendingPlace>, u64) {
+    let query = PendingQuery { kind: Some(kind), ..PendingQuery::all(tenant()) };
+    let (found, steps) = file.counted(|conn| pending(conn, &query, after, limit, usize::MAX).unwrap());
+    (found.rows.iter().map(|call| format!("{} {}", call.key.id, call.id)).collect(), found, steps)
+}
+
+#[test]
+fn few_calls_of_a_kind_are_listed_in_few_steps_beside_many_of_another() {
+    let file = many();
+    file.conn
+        .execute_batch(
+            "UPDATE pending SET kind = 'dead_letter' WHERE id = 'p1' AND session IN ('s3', 's7000', 's19000');
+             UPDATE pending SET kind = 'child' WHERE id = 'p2' AND session = 's5'",
+        )
+        .unwrap();
+    let check = |kind, after: Option<&PendingPlace>, limit| {
+        let (ids, found, steps) = of_kind(&file, kind, after, limit);
+        assert!(steps < STEPS_MAX, "after {after:?}: {steps} steps for {ids:?}");
+        (ids, found.next)
+    };
+    let (ids, next) = check(PendingKind::DeadLetter, None, 10);
+    assert_eq!((ids, next), (["s19000 p1", "s3 p1", "s7000 p1"].map(str::to_owned).to_vec(), None));
+    let (ids, next) = check(PendingKind::DeadLetter, None, 2);
+    assert_eq!(ids, ["s19000 p1", "s3 p1"]);
+    assert_eq!(check(PendingKind::DeadLetter, next.as_ref(), 2).0, ["s7000 p1"]);
+    assert_eq!(check(PendingKind::Child, None, 10).0, ["s5 p2"]);
+    assert_eq!(check(PendingKind::InDoubt, None, 10).0, Vec::<String>::new());
+    // A page deep within the long list.
+    let place = |session: &str, id: &str| PendingPlace {
+        endless: false,
+        deadline: Timestamp::from_ms(8),
+        session: session.parse().unwrap(),
+        id: id.parse().unwrap(),
+    };
+    assert_eq!(check(PendingKind::Approval, Some(&place("s5", "p1")), 2).0, ["s50 p1", "s500 p1"]);
+}
+
+#[test]
+fn calls_of_a_kind_that_cannot_be_read_are_left_out_and_take_no_place_of_a_page() {
+    let file = many();
+    file.conn
+        .execute_batch(
+            "UPDATE pending SET kind = 'dead_letter' WHERE id = 'p1' AND session IN ('s1', 's2', 's3');
+             UPDATE pending SET payload = x'00' WHERE kind = 'dead_letter' AND session IN ('s1', 's2')",
+        )
+        .unwrap();
+    let (ids, found, _) = of_kind(&file, PendingKind::DeadLetter, None, 1);
+    assert_eq!(ids, ["s3 p1"]);
+    assert_eq!(of_kind(&file, PendingKind::DeadLetter, found.next.as_ref(), 1).0, Vec::<String>::new());
 }

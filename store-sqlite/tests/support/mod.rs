@@ -18,9 +18,12 @@ use uuid::Uuid;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
+/// SQL that turns the newest schema back into schema 8.
+pub(crate) const BACK_TO_8: &str = "DROP INDEX pending_kind; PRAGMA user_version = 8";
+
 macro_rules! back_to_6 {
     () => {
-        "DROP TABLE holdover_removed; CREATE TABLE label_before (sid INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (sid, name)) \
+        "DROP INDEX pending_kind; DROP TABLE holdover_removed; CREATE TABLE label_before (sid INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (sid, name)) \
          STRICT, WITHOUT ROWID; INSERT INTO label_before SELECT sid, name, value FROM label; DROP TABLE label; \
          ALTER TABLE label_before RENAME TO label; PRAGMA user_version = 6; "
     };
