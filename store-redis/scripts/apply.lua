@@ -42,13 +42,16 @@ for _ = 1, number() do redis.call(texts(2)) end
 -- From here on, no command fails.
 local changed = 0
 
--- Removes an open pending call from the list of its tenant. Only the facts of the call give its place there.
-local function unlist(key, id, index, names)
+-- Removes an open pending call from the lists of its tenant: of all calls, and of its kind. Only the facts of the call
+-- give its places there.
+local function unlist(key, id, index, kinds, names)
   local facts = redis.call('HGET', key, 'f' .. id)
-  local deadline = facts and string.match(facts, '^%d+ %d+ (%-?%d*) ')
+  local deadline, kind = string.match(facts or '', '^%d+ %d+ (%-?%d*) %d* ?(.*)$')
   if deadline then
     local at = tonumber(deadline)
-    redis.call('ZREM', index, (at and place(at) or '2') .. names)
+    local member = (at and place(at) or '2') .. names
+    redis.call('ZREM', index, member)
+    redis.call('ZREM', kinds, #kind .. ':' .. kind .. member)
   end
 end
 
@@ -73,7 +76,7 @@ end
 for _ = 1, number() do
   local count = text()
   if count == 'unlist' then
-    unlist(texts(4))
+    unlist(texts(5))
   elseif count == 'unlabel' then
     unlabel(texts(3))
   elseif count == 'up_to' then

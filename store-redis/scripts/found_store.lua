@@ -5,7 +5,7 @@ local format, partitions, incarnation, what, seen = ARGV[1], ARGV[2], ARGV[3], A
 local found = redis.call('HMGET', KEYS[1], 'format', 'incarnation')
 if not found[1] then
   redis.call('HSET', KEYS[1], 'format', format, 'partitions', partitions, 'incarnation', incarnation, 'whole', '0',
-    'lives', '1', 'labels', '1')
+    'lives', '1', 'labels', '1', 'kinds', '1')
 elseif found[2] ~= seen then
   -- Another process has changed the parameters.
 elseif what == 'renew' then
@@ -16,12 +16,13 @@ elseif what == 'raise' and tonumber(found[1]) < tonumber(format) then
   -- are to be updated.
   redis.call('HSET', KEYS[1], 'format', format, 'incarnation', incarnation, 'whole', '0', 'raised_from', seen)
   if tonumber(found[1]) < 2 then redis.call('HDEL', KEYS[1], 'lives') end
-  redis.call('HDEL', KEYS[1], 'labels')
+  if tonumber(found[1]) < 3 then redis.call('HDEL', KEYS[1], 'labels') end
+  redis.call('HDEL', KEYS[1], 'kinds')
 elseif what == 'whole' then
   redis.call('HSET', KEYS[1], 'whole', '1')
   redis.call('HDEL', KEYS[1], 'raised_from')
 elseif what == 'indexed' then
-  redis.call('HSET', KEYS[1], 'lives', '1', 'labels', '1')
+  redis.call('HSET', KEYS[1], 'lives', '1', 'labels', '1', 'kinds', '1')
 end
 return redis.call('HMGET', KEYS[1], 'format', 'partitions', 'incarnation', 'whole', 'raised_from', 'lives',
-  'labels')
+  'labels', 'kinds')

@@ -1,14 +1,13 @@
 //! Converts a write to the commands of a script, and reads the outcome.
 
+mod entries;
 mod ops;
 mod outcome;
 
 use std::collections::HashMap;
 
-use holdover_store::Labels;
-use holdover_store::ids::{Incarnation, SessionKey, TenantId};
-use holdover_store::rows::{DueGroup, DuePlace, Kind, Op, Row, Slot, Token, Write};
-use holdover_store::rules::SessionRow;
+use holdover_store::ids::SessionKey;
+use holdover_store::rows::{Kind, Op, Row, Slot, Token, Write};
 use holdover_store::time::Timestamp;
 
 use crate::args::Args;
@@ -19,6 +18,10 @@ use crate::records;
 use crate::reply::Reply;
 use crate::row::{fields, lives_text, token_text};
 
+pub(crate) use self::entries::{
+    due_entries, entries, kinds_index, label_members, labels_index, life_entry, lives_index, pending_entries,
+    pending_index,
+};
 pub(crate) use self::outcome::{Outcome, buried, torn_tombstone};
 
 /// The most arguments of one command: a script cannot pass many thousands at once.
@@ -271,15 +274,17 @@ impl Plan {
         }
     }
 
-    /// Removes an open pending call from its incarnation and from the list of its tenant.
+    /// Removes an open pending call from its incarnation and from the lists of its tenant.
     fn close(&mut self, life: &Life, write: &Write, id: &str) {
         let (pending, open) = (life.key("pending"), life.key("open"));
-        let index = format!("{}:{}", self.tag, pending_index(&write.key));
+        let tenant = &write.key.tenant;
+        let indexes = [pending_index(tenant), kinds_index(tenant)].map(|name| format!("{}:{name}", self.tag));
         self.touch("HLEN", &pending);
         self.touch("ZCARD", &open);
-        self.touch("ZCARD", &index);
+        indexes.iter().for_each(|index| self.touch("ZCARD", index));
         let names = format!("\0{}\0{id}", write.key.id);
-        let unlisted = vec![pending.clone().into(), id.into(), index.into(), names.into()];
+        let [all, kinds] = indexes.map(String::into_bytes);
+        let unlisted = vec![pending.clone().into(), id.into(), all, kinds, names.into()];
         self.commands.push(Command::Special("unlist", unlisted));
         self.sets.remove(&pending);
         self.plain(["HDEL".into(), pending.into(), format!("f{id}").into(), format!("r{id}").into()]);
@@ -361,60 +366,4 @@ impl Plan {
 
 fn cut() -> Fault {
     Fault::Corrupt("the answer names no row".into())
-}
-
-/// Returns the name of the index of a tenant's sessions by label. A rebuild adds the sessions of earlier formats.
-pub(crate) fn labels_index(tenant: &TenantId) -> String {
-    format!("labels:{tenant}")
-}
-
-/// Returns the members of a session in the index by label.
-pub(crate) fn label_members(row: &SessionRow, labels: &Labels) -> Vec<Vec<u8>> {
-    let member =
-        |(name, value): (&String, &String)| place::of_label(name, value, row.created_at, &row.key.id);
-    labels.0.iter().map(member).collect()
-}
-
-/// Returns the name of the index of a tenant's pending calls.
-pub(crate) fn pending_index(key: &SessionKey) -> String {
-    format!("pending:{}", key.tenant)
-}
-
-/// Returns the index entries of a slot. Each is the name of an index and a member.
-pub(crate) fn entries(slot: Option<&Slot>) -> Vec<(String, Vec<u8>)> {
-    let Some(slot) = slot else { return Vec::new() };
-    let Some(row) = &slot.row else {
-        return slot
-            .lives
-            .last()
-            .map(|last| ("dead".into(), place::of_all(last.at, &last.key)))
-            .into_iter()
-            .collect();
-    };
-    let mut entries = vec![
-        (format!("sessions:{}", row.key.tenant), place::of_tenant(row.created_at, &row.key.id)),
-        life_entry(&row.key, row.incarnation, row.created_at),
-    ];
-    if let Some(at) = row.alarm {
-        entries.extend(due_entries(&DueGroup::of(row), &DuePlace::new(at, &row.key)));
-    }
-    if row.quiet() {
-        entries.push(("resting".into(), place::of_all(row.updated_at, &row.key)));
-    }
-    entries
-}
-
-/// Returns the entry of a session in the index by incarnation.
-pub(crate) fn life_entry(key: &SessionKey, life: Incarnation, created: Timestamp) -> (String, Vec<u8>) {
-    (lives_index(&key.tenant), place::of_life(life, created, &key.id))
-}
-
-/// Returns the name of the index of a tenant's sessions by incarnation. A rebuild adds those of format 1 without alarm.
-pub(crate) fn lives_index(tenant: &TenantId) -> String {
-    format!("lives:{tenant}")
-}
-
-/// Returns the index entries of a session with an alarm, at a place of a group.
-pub(crate) fn due_entries(group: &DueGroup, place: &DuePlace) -> [(String, Vec<u8>); 2] {
-    [("due".into(), place::of_due(group, place)), ("turns".into(), place::of_turn(group, place))]
 }

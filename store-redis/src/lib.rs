@@ -34,6 +34,7 @@
 //! | `resting`, `dead` | sorted sets: sessions at rest by their last change; keys of deleted sessions by deletion |
 //! | `sessions:TENANT`, `pending:TENANT` | sorted sets: a tenant's sessions by creation; pending calls by deadline |
 //! | `lives:TENANT`, `labels:TENANT` | sorted sets: a tenant's sessions by incarnation; by label |
+//! | `kinds:TENANT` | a sorted set: a tenant's pending calls by kind, then by deadline |
 //! | `store`, `hints` | the incarnation of the store; the channel of changes |
 //!
 //! # Rows of older versions
@@ -55,8 +56,9 @@
 //! helps, and continues where another process was interrupted.
 //!
 //! Format 2 keeps sessions with an alarm in the indexes `due` and `turns`. Format 1 kept them in `alarms`,
-//! `alarms:QUEUE` and `interrupted`. Format 3 keeps sessions by their labels, in `labels:TENANT`. In a store that had
-//! an earlier format, sessions are found by their labels in a walk over all sessions of the tenant, until
+//! `alarms:QUEUE` and `interrupted`. Format 3 keeps sessions by their labels, in `labels:TENANT`. Format 4 keeps pending
+//! calls by their kind, in `kinds:TENANT`. In a store that had an earlier format, sessions are found by their labels in a
+//! walk over all sessions of the tenant, and pending calls by their kind in a walk over all of its pending calls, until
 //! [`rebuild_indexes`](RedisStore::rebuild_indexes) was run once and the store opened again.
 //!
 //! # A slot that moves to another node

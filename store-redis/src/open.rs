@@ -15,8 +15,8 @@ use crate::settings;
 use crate::wire::Wire;
 
 /// The format that this version reads and writes. In format 1, sessions with an alarm were in other indexes. In
-/// format 2, no index had sessions by label.
-const FORMAT: u64 = 3;
+/// format 2, no index had sessions by label. In format 3, no index had pending calls by kind.
+const FORMAT: u64 = 4;
 
 /// The most attempts to open a store whose fixed parameters other processes change meanwhile.
 const CHANGES_MAX: usize = 16;
@@ -32,6 +32,8 @@ pub(crate) struct Opened {
     pub(crate) has_all_lives: bool,
     /// True if the indexes by label contain all sessions. Formats 1 and 2 may have left some out.
     pub(crate) has_all_labels: bool,
+    /// True if the indexes by kind contain all pending calls. Formats 1 to 3 may have left some out.
+    pub(crate) has_all_kinds: bool,
     pub(crate) capabilities: Capabilities,
     /// The break count at which the capabilities were read.
     pub(crate) breaks: u64,
@@ -52,6 +54,8 @@ struct Founded {
     has_all_lives: bool,
     /// True if the store never had format 1 or 2, or a rebuild has since added all sessions to the indexes by label.
     has_all_labels: bool,
+    /// True if the store never had formats 1 to 3, or a rebuild has since added all pending calls to the indexes by kind.
+    has_all_kinds: bool,
 }
 
 /// A change of the fixed parameters.
@@ -65,7 +69,7 @@ enum Change {
     Raise,
     /// Records that creating or raising the store is finished.
     Whole,
-    /// Records that all indexes contain all sessions.
+    /// Records that all indexes contain all sessions and pending calls.
     Indexed,
 }
 
@@ -92,9 +96,19 @@ pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
         Opening::Looks => as_it_is(&wire, options).await?,
     };
     let keys = Keys::new(&options.namespace, founded.partitions);
-    let Founded { whole, has_all_lives, has_all_labels, incarnation, .. } = founded;
+    let Founded { whole, has_all_lives, has_all_labels, has_all_kinds, incarnation, .. } = founded;
     let is_unfinished = !whole;
-    Ok(Opened { wire, keys, incarnation, is_unfinished, has_all_lives, has_all_labels, capabilities, breaks })
+    Ok(Opened {
+        wire,
+        keys,
+        incarnation,
+        is_unfinished,
+        has_all_lives,
+        has_all_labels,
+        has_all_kinds,
+        capabilities,
+        breaks,
+    })
 }
 
 fn absent(options: &RedisOptions, why: &str) -> Fault {
@@ -171,7 +185,7 @@ pub(crate) async fn finished(wire: &Wire, options: &RedisOptions, incarnation: &
     change(wire, options, incarnation, Change::Whole, incarnation).await.map(drop)
 }
 
-/// Records that all indexes contain all sessions, if the store still has this incarnation. Handles that are opened
+/// Records that all indexes contain all sessions and pending calls, if the store still has this incarnation. Handles that are opened
 /// from then on may rely on that.
 pub(crate) async fn indexed(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<(), Fault> {
     let args = Args::default().number(FORMAT).size(keys.partitions().len()).text(incarnation);
@@ -246,6 +260,7 @@ fn read(answer: redis::Value, options: &RedisOptions) -> Result<Founded, Fault> 
         raised_from: fields.optional_text()?,
         has_all_lives: fields.optional_text()?.is_some(),
         has_all_labels: fields.optional_text()?.is_some(),
+        has_all_kinds: fields.optional_text()?.is_some(),
     })
 }
 

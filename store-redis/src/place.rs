@@ -99,6 +99,22 @@ pub(crate) fn pending_place(place: &PendingPlace) -> Vec<u8> {
     pending_at((!place.endless).then_some(place.deadline), &place.session, &place.id)
 }
 
+/// Returns the beginning of the places of a tenant's pending calls of this kind. It contains the length of the kind,
+/// and a digit follows it, so no beginning is that of another kind.
+pub(crate) fn kind_head(kind: &str) -> Vec<u8> {
+    format!("{}:{kind}", kind.len()).into_bytes()
+}
+
+/// Returns the place of a pending call among those of its tenant, by kind. `place` is its place among all of them.
+pub(crate) fn of_kind(kind: &str, place: &[u8]) -> Vec<u8> {
+    [kind_head(kind).as_slice(), place].concat()
+}
+
+/// Reads a place among the pending calls of one tenant, by kind.
+pub(crate) fn pending_of_kind(place: &[u8]) -> Option<PendingPlace> {
+    pending(behind_text(place)?)
+}
+
 /// The length of a format as text.
 const FORMAT: usize = 10;
 
@@ -257,12 +273,27 @@ mod tests {
     }
 
     #[test]
+    fn no_kind_begins_as_another_does() {
+        let kinds = ["approval", "approva", "approval1", "approval12", "1", "12", "-"];
+        let calls = [None, Some(-9), Some(9)]
+            .map(|at: Option<i64>| pending_at(at.map(Timestamp::from_ms), &key().id, &"p".parse().unwrap()));
+        for (kind, call) in kinds.iter().flat_map(|kind| calls.iter().map(move |call| (*kind, call))) {
+            let place = of_kind(kind, call);
+            assert_eq!(pending_of_kind(&place), pending(call));
+            assert!(pending(call).is_some());
+            let begin = kinds.iter().filter(|kind| place.starts_with(&kind_head(kind)));
+            assert_eq!(begin.collect::<Vec<_>>(), [&kind]);
+        }
+        assert_eq!(kind_head("dead_letter"), b"11:dead_letter", "what is stored stays readable");
+    }
+
+    #[test]
     fn a_made_up_place_is_none() {
         let tenant = TenantId::new("t").unwrap();
         for bad in
             [&b""[..], b"1:a", b"1:a1:", b"9:a1:b10000000000000009s", b"x:a1:b10000000000000009s", b"1:a1:b"]
         {
-            assert!(labelled(bad, &tenant).is_none(), "{bad:?}");
+            assert!(labelled(bad, &tenant).is_none() && pending_of_kind(bad).is_none(), "{bad:?}");
         }
         let life = Incarnation(uuid::Uuid::from_u128(7));
         let lives = of_life(life, Timestamp::from_ms(9), &key().id);

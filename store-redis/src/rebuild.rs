@@ -4,14 +4,15 @@ use bytes::Bytes;
 use futures::future::join_all;
 use holdover_store::StoreError;
 use holdover_store::ids::{PendingId, SessionKey, TenantId};
+use holdover_store::rows::PendingPlace;
 use holdover_store::time::Timestamp;
 
-use crate::apply::{Outcome, Plan, entries, label_members, labels_index, pending_index};
+use crate::apply::{Outcome, Plan, entries, label_members, labels_index};
 use crate::error::{Call, Fault};
 use crate::place;
 use crate::reply;
 use crate::store::{RedisStore, Shared};
-use crate::torn::{Looked, pending_members};
+use crate::torn::{Looked, open_entries};
 use crate::walk::{Beside, Walk};
 
 const OPERATION: &str = "rebuild_indexes";
@@ -45,15 +46,15 @@ pub struct Rebuilt {
 }
 
 impl RedisStore {
-    /// Rebuilds all indexes: of alarms, of sessions, of labels and of pending calls. Missing entries are added, and
+    /// Rebuilds all indexes: of alarms, of sessions, of labels, of pending calls and of their kinds. Missing entries are added, and
     /// entries that point to nothing are removed. Each session is handled at one instant, so workers may continue
     /// meanwhile. An unreadable session does not stop the rebuild. For each partition, the server walks over all of
     /// its keys, so the time grows with their number.
     ///
     /// In a store that an earlier version made, sessions are found by their labels in a walk over all sessions of
-    /// their tenant. After a rebuild that indexed everything ([`unreadable`](Rebuilt::unreadable) and
-    /// [`skipped`](Rebuilt::skipped) are 0), newly opened handles find them along an index. If sessions were skipped,
-    /// repeat the rebuild.
+    /// their tenant, and pending calls by their kind in a walk over all pending calls. After a rebuild that indexed
+    /// everything ([`unreadable`](Rebuilt::unreadable) and [`skipped`](Rebuilt::skipped) are 0), newly opened handles
+    /// find both along an index. If sessions were skipped, repeat the rebuild.
     ///
     /// # Errors
     /// Errors have the operation `rebuild_indexes`. After an interruption, call it again from the start.
@@ -138,8 +139,8 @@ impl Shared {
                 plan.index("ZADD", &index, &member);
             }
             let is_session = slot.row.is_some();
-            let (pending, all) = if is_session { pending_members(key, &there) } else { (Vec::new(), true) };
-            pending.iter().for_each(|member| plan.index("ZADD", &pending_index(key), member));
+            let (pending, all) = if is_session { open_entries(key, &there) } else { (Vec::new(), true) };
+            pending.iter().for_each(|(index, member)| plan.index("ZADD", index, member));
             if let (Some(row), Some(labels)) = (&slot.row, &there.labels) {
                 let index = labels_index(&key.tenant);
                 label_members(row, labels).iter().for_each(|member| plan.index("ZADD", &index, member));
@@ -226,8 +227,8 @@ fn stands(
     if slot.is_none_or(|slot| slot.row.is_none()) {
         return Some(false);
     }
-    let (places, all) = pending_members(key, there);
-    if places.iter().any(|place| place == member) {
+    let (entries, all) = open_entries(key, there);
+    if entries.iter().any(|(own, place)| own == index && place == member) {
         return Some(true);
     }
     // If the call's facts cannot be read, its place is unknown.
@@ -254,15 +255,19 @@ enum Indexes<'a> {
     Labels(&'a str),
     /// The pending calls of one tenant.
     Pending(&'a str),
+    /// The pending calls of one tenant, by kind.
+    Kinds(&'a str),
 }
 
 impl Indexes<'_> {
     fn tenant(self) -> Option<TenantId> {
         match self {
             Self::All | Self::Due | Self::Turns | Self::Old => None,
-            Self::Sessions(tenant) | Self::Lives(tenant) | Self::Labels(tenant) | Self::Pending(tenant) => {
-                tenant.parse().ok()
-            }
+            Self::Sessions(tenant)
+            | Self::Lives(tenant)
+            | Self::Labels(tenant)
+            | Self::Pending(tenant)
+            | Self::Kinds(tenant) => tenant.parse().ok(),
         }
     }
 
@@ -276,11 +281,14 @@ impl Indexes<'_> {
             Self::Sessions(_) => place::listed(member, &self.tenant()?).map(|place| (place.key, None)),
             Self::Lives(_) => place::lived(member, &self.tenant()?).map(|place| (place.key, None)),
             Self::Labels(_) => place::labelled(member, &self.tenant()?).map(|place| (place.key, None)),
-            Self::Pending(_) => {
-                let place = place::pending(member)?;
-                Some((SessionKey::new(self.tenant()?, place.session), Some(place.id)))
-            }
+            Self::Pending(_) => self.call(place::pending(member)?),
+            Self::Kinds(_) => self.call(place::pending_of_kind(member)?),
         }
+    }
+
+    /// Returns the names of a call of the tenant whose index this is.
+    fn call(self, place: PendingPlace) -> Option<(SessionKey, Option<PendingId>)> {
+        Some((SessionKey::new(self.tenant()?, place.session), Some(place.id)))
     }
 }
 
@@ -291,6 +299,7 @@ fn index(name: &str) -> Option<Indexes<'_>> {
         Some(("lives", tenant)) => Some(Indexes::Lives(tenant)),
         Some(("labels", tenant)) => Some(Indexes::Labels(tenant)),
         Some(("pending", tenant)) => Some(Indexes::Pending(tenant)),
+        Some(("kinds", tenant)) => Some(Indexes::Kinds(tenant)),
         None if matches!(name, "resting" | "dead") => Some(Indexes::All),
         None if name == "due" => Some(Indexes::Due),
         None if name == "turns" => Some(Indexes::Turns),

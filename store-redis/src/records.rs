@@ -94,13 +94,13 @@ pub(crate) fn pending_record(call: &PendingCall) -> Vec<u8> {
     pack(&[call.call.as_str().as_bytes(), opened.as_bytes(), &sealed(&call.body)])
 }
 
-/// Reads the deadline from the facts of a pending call.
-pub(crate) fn deadline_in(facts: &[u8]) -> Result<Option<Timestamp>, Fault> {
+/// Reads the deadline and the kind from the facts of a pending call.
+pub(crate) fn listed_in(facts: &[u8]) -> Result<(Option<Timestamp>, String), Fault> {
     let text = reply::text(facts)?;
-    let mut parts = text.split(' ').skip(2);
-    let torn = || Fault::Corrupt(format!("{text:?} are the facts of no pending call"));
-    let deadline = parts.next().ok_or_else(torn)?;
-    if parts.count() == 2 { reply::optional_instant(deadline.as_bytes()) } else { Err(torn()) }
+    if let [_, _, deadline, _, kind] = text.split(' ').collect::<Vec<_>>()[..] {
+        return Ok((reply::optional_instant(deadline.as_bytes())?, kind.to_owned()));
+    }
+    Err(Fault::Corrupt(format!("{text:?} are the facts of no pending call")))
 }
 
 pub(crate) fn pending(

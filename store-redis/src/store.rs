@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) has_all_lives: bool,
     /// True if the indexes by label contain all sessions.
     pub(crate) has_all_labels: bool,
+    /// True if the indexes by kind contain all pending calls.
+    pub(crate) has_all_kinds: bool,
     trust: Trust,
     incarnation: String,
 }
@@ -78,6 +80,7 @@ impl RedisStore {
             is_unfinished,
             has_all_lives,
             has_all_labels,
+            has_all_kinds,
             capabilities,
             breaks,
         } = opened;
@@ -100,6 +103,7 @@ impl RedisStore {
             apart: AtomicBool::new(options.cluster),
             has_all_lives,
             has_all_labels,
+            has_all_kinds,
             trust: Trust::new(options.clone(), capabilities, breaks),
             incarnation,
         });
@@ -126,7 +130,7 @@ impl Shared {
         open::finished(&self.wire, options, &self.incarnation).await
     }
 
-    /// Records that all indexes contain all sessions.
+    /// Records that all indexes contain all sessions and pending calls.
     pub(crate) async fn indexed(&self) -> Result<(), Fault> {
         open::indexed(&self.wire, &self.keys, &self.incarnation).await
     }

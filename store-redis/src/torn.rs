@@ -13,7 +13,7 @@ use holdover_store::rows::{DueGroup, DuePlace, Slot, Token};
 use holdover_store::time::Timestamp;
 use holdover_store::{DeleteMode, DeleteOutcome, Deletion, Labels, SessionStatus};
 
-use crate::apply::{Expected, Outcome, Plan, due_entries, life_entry, pending_index, torn_tombstone};
+use crate::apply::{Expected, Outcome, Plan, due_entries, life_entry, pending_entries, torn_tombstone};
 use crate::error::Fault;
 use crate::place;
 use crate::read;
@@ -117,9 +117,7 @@ impl Shared {
             let life = fields.and_then(|fields| fields.incarnation().ok());
             entries.extend(life.map(|life| life_entry(key, life, created)));
         }
-        for member in pending_members(key, there).0 {
-            entries.insert((pending_index(key), member));
-        }
+        entries.extend(open_entries(key, there).0);
         entries.iter().for_each(|(index, member)| plan.index("ZREM", index, member));
         if let Some(life) = fields.and_then(|fields| fields.life().ok()) {
             let life = self.keys.life(partition, life);
@@ -152,16 +150,17 @@ pub(crate) fn possible_groups(fields: &Fields) -> Vec<DueGroup> {
     [DueGroup::Interrupted].into_iter().chain(of_queue).collect()
 }
 
-/// Returns the places of the session's open pending calls, and true if all of them could be read.
-pub(crate) fn pending_members(key: &SessionKey, there: &Looked) -> (Vec<Vec<u8>>, bool) {
+/// Returns the index entries of the session's open pending calls, and true if all of these could be read.
+pub(crate) fn open_entries(key: &SessionKey, there: &Looked) -> (Vec<(String, Vec<u8>)>, bool) {
     let Some(pending) = &there.pending else { return (Vec::new(), false) };
-    let place = |(id, facts): &(Bytes, Bytes)| {
+    let of_call = |(id, facts): &(Bytes, Bytes)| {
         let id = reply::id::<PendingId>(id).ok()?;
-        Some(place::pending_at(records::deadline_in(facts).ok()?, &key.id, &id))
+        let (deadline, kind) = records::listed_in(facts).ok()?;
+        Some(pending_entries(key, &id, deadline, &kind))
     };
-    let places: Vec<Vec<u8>> = pending.iter().filter_map(place).collect();
-    let all = places.len() == pending.len();
-    (places, all)
+    let entries: Vec<_> = pending.iter().filter_map(of_call).collect();
+    let all = entries.len() == pending.len();
+    (entries.into_iter().flatten().collect(), all)
 }
 
 fn looked(reply: &mut Reply) -> Result<Looked, Fault> {

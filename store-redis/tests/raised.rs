@@ -41,7 +41,8 @@ const LOWER: &str = "
     for _, index in ipairs({ 'alarms', 'interrupted' }) do
       redis.call('ZADD', tag .. ':' .. index, 0, '10000000000000001tenant\\0ghost')
     end
-    redis.call('DEL', tag .. ':due', tag .. ':turns', tag .. ':lives:tenant', tag .. ':labels:tenant')
+    redis.call('DEL', tag .. ':due', tag .. ':turns', tag .. ':lives:tenant', tag .. ':labels:tenant',
+      tag .. ':kinds:tenant')
     return redis.call('ZCARD', tag .. ':alarms')";
 
 /// A store as format 1 left it, with a handle from before the upgrade.
@@ -102,14 +103,14 @@ impl Left {
     /// Performs the first step of the upgrade.
     fn raise(&self) {
         let (meta, before) = (self.meta(), self.fixed("incarnation"));
-        let change = ["format", "3", "incarnation", "raised", "whole", "0", "raised_from", &before];
+        let change = ["format", "4", "incarnation", "raised", "whole", "0", "raised_from", &before];
         self.cli(&[&["HSET", &meta], &change[..]].concat());
     }
 
     /// Asserts that the upgrade is complete, that nothing of the old format is left, and that the old handle
     /// is refused.
     async fn assert_goes_on(&self, store: RedisStore) {
-        assert_eq!([self.fixed("format"), self.fixed("whole"), self.fixed("raised_from")], ["3", "1", ""]);
+        assert_eq!([self.fixed("format"), self.fixed("whole"), self.fixed("raised_from")], ["4", "1", ""]);
         let old = format!("{{{}:*}}:", self.namespace);
         for index in ["alarms*", "interrupted"] {
             assert_eq!(self.cli(&["--scan", "--pattern", &format!("{old}{index}")]), "");
@@ -182,7 +183,7 @@ async fn who_is_killed_while_it_raises_leaves_the_rest_to_the_next() {
 
 fn assert_not_updated(error: &StoreError) {
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
-    assert!(error.to_string().contains("has to be updated to format 3"), "{error}");
+    assert!(error.to_string().contains("has to be updated to format 4"), "{error}");
 }
 
 #[tokio::test]
@@ -237,7 +238,7 @@ async fn a_loss_before_or_while_it_is_raised_is_noticed() {
             let error = RedisStore::open(left.options.clone()).await.err().unwrap();
             assert!(error.to_string().contains("the store went back in time"), "{error}");
         }
-        assert_eq!(left.fixed("format"), if raised { "3" } else { "1" });
+        assert_eq!(left.fixed("format"), if raised { "4" } else { "1" });
         // Only the mark is lost here.
         let store = RedisStore::open(left.options.clone().accept_loss()).await.unwrap();
         left.assert_goes_on(store).await;
@@ -275,7 +276,7 @@ async fn what_cannot_be_read_is_moved_too_and_holds_up_nobody() {
 async fn a_handle_that_a_newer_version_shut_out_says_so() {
     let left = Left::new().await;
     let store = RedisStore::open(left.options.clone()).await.unwrap();
-    left.cli(&["HSET", &left.meta(), "format", "4", "incarnation", "newer", "whole", "0"]);
+    left.cli(&["HSET", &left.meta(), "format", "5", "incarnation", "newer", "whole", "0"]);
     for partition in 0..PARTITIONS {
         left.cli(&["SET", &left.key(partition, "store"), "newer"]);
     }
@@ -285,6 +286,6 @@ async fn a_handle_that_a_newer_version_shut_out_says_so() {
         store.load_session(&key("works")).await.map(drop).unwrap_err(),
     ] {
         assert_eq!((error.kind, error.retry), (StoreErrorKind::Newer, Retry::Never), "{error}");
-        assert!(error.to_string().contains("format 4"), "{error}");
+        assert!(error.to_string().contains("format 5"), "{error}");
     }
 }

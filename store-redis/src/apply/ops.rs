@@ -2,10 +2,9 @@
 
 use holdover_store::rows::{Kind, Op, Row, RowKey, Write};
 
-use super::{Command, Plan, label_members, labels_index, pending_index};
+use super::{Command, Plan, label_members, labels_index, pending_entries};
 use crate::error::Fault;
 use crate::keys::{Life, OF_LIFE};
-use crate::place;
 use crate::records;
 use crate::reply::{dated_of, sealed};
 
@@ -82,7 +81,8 @@ impl Plan {
                 if call.answered == 0 {
                     self.hset(&key, format!("r{}", call.id), records::pending_record(call));
                     self.zadd(life.key("open"), *order, call.id.as_str());
-                    self.index("ZADD", &pending_index(&write.key), &place::of_pending(call));
+                    let entries = pending_entries(&write.key, &call.id, call.deadline, call.kind.as_str());
+                    entries.iter().for_each(|(index, member)| self.index("ZADD", index, member));
                 }
             }
             Row::Opened(id) => self.sadd(life.key("ever"), id.as_str()),
