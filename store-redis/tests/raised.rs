@@ -115,6 +115,7 @@ impl Left {
         for index in ["alarms*", "interrupted"] {
             assert_eq!(self.cli(&["--scan", "--pattern", &format!("{old}{index}")]), "");
         }
+        assert_eq!(["lives", "labels", "kinds"].map(|index| self.fixed(index)), ["", "", ""]);
         // Until a rebuild, a session without an alarm is not in the index by life, and no session is in the
         // index by label.
         let whole = Rebuilt { sessions: 42, added: 1 + 42, ..Rebuilt::default() };

@@ -190,12 +190,17 @@ async fn calls_of_one_deadline_are_all_listed(t: Bench) -> CaseResult {
     let of_a = PendingQuery { session: Some(id("a")), ..all.clone() };
     let approvals = PendingQuery { kind: Some(PendingKind::Approval), ..all.clone() };
     let tables = [
-        (all, expected(&["a", "b"], &PendingKind::ALL)),
+        (all.clone(), expected(&["a", "b"], &PendingKind::ALL)),
         (of_a, expected(&["a"], &PendingKind::ALL)),
         (approvals, expected(&["a", "b"], &[PendingKind::Approval])),
     ];
-    for (query, expected) in tables {
-        for limit in 1..=expected.len() + 1 {
+    let tables = tables.map(|(query, expected)| (query, 1..=expected.len() + 1, expected));
+    let of_kind = |kind: PendingKind| {
+        let calls = expected(&["a", "b"], std::slice::from_ref(&kind));
+        (PendingQuery { kind: Some(kind), ..all.clone() }, 5..=6, calls)
+    };
+    for (query, limits, expected) in tables.into_iter().chain(PendingKind::ALL.map(of_kind)) {
+        for limit in limits {
             let limit = count(u32::try_from(limit).unwrap_or(u32::MAX));
             let paged = PendingQuery { page: PageRequest::first(limit), ..query.clone() };
             let rows = walk_pending(&t.store, paged).await?;

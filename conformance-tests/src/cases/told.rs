@@ -435,14 +435,14 @@ async fn names_the_call_that_waits(t: Bench) -> CaseResult {
     ensure_eq!((&open.id, &open.call, open.kind), (&new.id, &new.call, new.kind), "id, call and kind");
     ensure_eq!((open.needed, open.deadline, &open.body), (3, deadline, &new.body), "answers, deadline, body");
     ensure_eq!((open.answered, open.last_answer), (0, InboxSeq(0)), "answers so far");
-    let kinds = [PendingKind::ClientTool, PendingKind::Other(id("newer_kind"))];
-    for (kind, name) in kinds.iter().zip(["q", "r"]) {
+    let alike = ["newer", "newer_kind", "newer_kind2", "Newer"].map(|name| PendingKind::Other(id(name)));
+    let kinds: Vec<_> = alike.into_iter().chain([PendingKind::ClientTool]).collect();
+    for (kind, name) in kinds.iter().zip(["q", "r", "s", "t", "u"]) {
         let new = NewPending { kind: kind.clone(), ..approval(name) };
         t.commit(&fence, Commit { open: vec![new], ..commit() }).await?;
     }
     for kind in kinds {
-        let of_kind =
-            PendingQuery { kind: Some(kind.clone()), ..PendingQuery::all(fence.key.tenant.clone()) };
+        let of_kind = PendingQuery { kind: Some(kind.clone()), ..PendingQuery::all(id(TENANT)) };
         let listed = walk_pending(&t.store, of_kind).await?;
         let found: Vec<_> = listed.into_iter().map(|call| call.kind).collect();
         ensure_eq!(found, [kind], "kinds of the calls that are listed by their kind");

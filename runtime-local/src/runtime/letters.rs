@@ -67,7 +67,7 @@ impl Serialize for DeadLetter {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadLetterPage {
-    /// The letters that can be read, oldest first.
+    /// The letters that can be read, by the ids of their sessions.
     pub items: Vec<DeadLetter>,
     /// The letters of the page that this version cannot read. Those whose body has the form of a
     /// [`PendingBody`](holdover_core::message::PendingBody) can be replayed.
@@ -77,10 +77,10 @@ pub struct DeadLetterPage {
 }
 
 impl Runtime {
-    /// Lists one page of the open dead letters of a tenant, oldest first. A page has at most
-    /// [`PAGE_ROWS_MAX`](holdover_core::store::PAGE_ROWS_MAX) letters. A walk through all pages costs as much as the tenant
-    /// has open pending calls of any kind; sessions without any cost nothing. Letters that this version cannot read are
-    /// listed separately.
+    /// Lists one page of the open dead letters of a tenant, by the ids of their sessions. A page has at most
+    /// [`PAGE_ROWS_MAX`](holdover_core::store::PAGE_ROWS_MAX) letters. The stores of this project read the letters of the
+    /// page along an index; sessions without letters and pending calls of other kinds cost nothing. Letters that this
+    /// version cannot read are listed separately.
     pub async fn dead_letters(
         &self,
         tenant: &TenantId,
