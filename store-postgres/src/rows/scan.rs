@@ -60,7 +60,7 @@ impl Call for Pending {
         let whose = match (&query.session, kind) {
             (None, None) => format!("p.tenant = {tenant}"),
             // Only the index by kind has this order. With `kind = …`, the server could also walk along the index of
-            // all calls and skip those of other kinds: before it has statistics, both look the same.
+            // all calls and skip those of other kinds. It has one plan for all values, whatever its statistics say.
             (None, Some(kind)) => {
                 order = "p.kind, p.endless, p.deadline, p.session, p.id";
                 place = format!("{kind}, {place}");
