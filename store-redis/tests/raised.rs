@@ -105,6 +105,7 @@ impl Left {
         let (meta, before) = (self.meta(), self.fixed("incarnation"));
         let change = ["format", "4", "incarnation", "raised", "whole", "0", "raised_from", &before];
         self.cli(&[&["HSET", &meta], &change[..]].concat());
+        self.cli(&["HDEL", &meta, "lives", "labels", "kinds"]);
     }
 
     /// Asserts that the upgrade is complete, that nothing of the old format is left, and that the old handle
