@@ -185,8 +185,8 @@ pub(crate) async fn finished(wire: &Wire, options: &RedisOptions, incarnation: &
     change(wire, options, incarnation, Change::Whole, incarnation).await.map(drop)
 }
 
-/// Records that all indexes contain all sessions and pending calls, if the store still has this incarnation. Handles that are opened
-/// from then on may rely on that.
+/// Records that all indexes contain all sessions and pending calls, if the store still has this incarnation. Handles
+/// that are opened from then on may rely on that.
 pub(crate) async fn indexed(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<(), Fault> {
     let args = Args::default().number(FORMAT).size(keys.partitions().len()).text(incarnation);
     let args = args.text(Change::Indexed.name()).text(incarnation);

@@ -46,10 +46,10 @@ pub struct Rebuilt {
 }
 
 impl RedisStore {
-    /// Rebuilds all indexes: of alarms, of sessions, of labels, of pending calls and of their kinds. Missing entries are added, and
-    /// entries that point to nothing are removed. Each session is handled at one instant, so workers may continue
-    /// meanwhile. An unreadable session does not stop the rebuild. For each partition, the server walks over all of
-    /// its keys, so the time grows with their number.
+    /// Rebuilds all indexes: of alarms, of sessions, of labels, of pending calls and of their kinds. Missing entries
+    /// are added, and entries that point to nothing are removed. Each session is handled at one instant, so workers
+    /// may continue meanwhile. An unreadable session does not stop the rebuild. For each partition, the server walks
+    /// over all of its keys, so the time grows with their number.
     ///
     /// In a store that an earlier version made, sessions are found by their labels in a walk over all sessions of
     /// their tenant, and pending calls by their kind in a walk over all pending calls. After a rebuild that indexed

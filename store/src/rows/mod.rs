@@ -121,8 +121,9 @@ pub trait Rows: Send + Sync + 'static {
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError>;
 
     /// Lists open pending calls of a tenant, soonest deadline first, after `after`. May leave out calls of another
-    /// session or kind than the query names; a list by kind should cost no more for the calls of other kinds. Returns about `limit` calls, and stops once their bodies have `bytes`. A
-    /// call that cannot be read is left out and logged if its place can be read, so it does not block other calls.
+    /// session or kind than the query names. The cost of a list by kind should not grow with the calls of other kinds.
+    /// Returns about `limit` calls, and stops once their bodies have `bytes`. A call that cannot be read is left out
+    /// and logged if its place can be read, so it does not block other calls.
     async fn pending(
         &self,
         query: &PendingQuery,
