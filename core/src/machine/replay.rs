@@ -67,7 +67,7 @@ mod tests {
     use crate::machine::AgentState;
     use crate::words::ending::Ending;
     use crate::words::error::ErrorInfo;
-    use crate::words::ids::{StepNumber, TurnNumber};
+    use crate::words::ids::{MessageSeq, StepNumber, TurnNumber};
     use crate::words::usage::Usage;
 
     #[test]
@@ -93,5 +93,17 @@ mod tests {
         assert_eq!(places, ["turn.number", "usage.tool_calls"]);
         assert_eq!(found[0].to_string(), "turn.number: the rows say 0, the state says 3");
         assert!(found[1].to_string().ends_with("the state says 2"), "{}", found[1]);
+
+        // An item that only one of two lists has is a difference, too.
+        let with = |results: &[u64]| {
+            let mut machine = Machine::default();
+            machine.view.results = results.iter().copied().map(MessageSeq).collect();
+            machine
+        };
+        let found = differences(&with(&[3]), &with(&[3, 5])).unwrap();
+        let place = "view.results.1".to_owned();
+        assert_eq!(found, [Difference { place: place.clone(), rows: None, state: Some(5.into()) }]);
+        let found = differences(&with(&[3, 5]), &with(&[3])).unwrap();
+        assert_eq!(found, [Difference { place, rows: Some(5.into()), state: None }]);
     }
 }

@@ -291,13 +291,16 @@ pub(crate) fn events(bench: &Bench) -> Vec<Event> {
     now(events_in(&bench.store, &bench.key))
 }
 
-/// Returns all events of a session.
+/// Returns all events of a session. They are numbered from 1, without a gap (C60).
 pub(crate) async fn events_in(store: &impl StateStore, key: &SessionKey) -> Vec<Event> {
     let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
     loop {
         match store.read_events(key, &cursor, 100).await.unwrap() {
             EventPage::Events { events, next, more, .. } => {
-                all.extend(events.iter().map(|event| event.payload.parse::<Event>().expect("an event")));
+                for event in events {
+                    assert_eq!(event.seq.0, all.len() as u64 + 1, "the number of the event");
+                    all.push(event.payload.parse::<Event>().expect("an event"));
+                }
                 cursor = next;
                 if !more {
                     return all;

@@ -85,8 +85,18 @@ fn h18_calls_side_by_side_change_the_state_in_call_order_and_what_clashes_is_tol
     let shown = sent(&bench, "c2-1").state;
     assert_eq!(shown.get("plan"), Some(&json!("second")), "all calls of a step are shown the same");
     run.comes_back("c2-1", Ok(ToolOutput::text("gone").delete("plan").into()));
-    run.model(text("done"));
     assert_eq!((conflicts(&bench).len(), custom(&bench)), (1, json!({ "log": [1, 2, 3], "same": true })));
+    // To replace or to delete a list clashes with appending to it.
+    for (step, change) in [(3, set("log", json!([]))), (4, ToolOutput::text("gone").delete("log"))] {
+        run.model(calls(&["note", "put"]));
+        let [replaces, appends] = [0, 1].map(|at| format!("c{step}-{at}"));
+        run.comes_back(&replaces, Ok(change.into()));
+        run.comes_back(&appends, Ok(ToolOutput::text("put").append("log", step).into()));
+        assert_eq!(conflicts(&bench).last(), Some(&("log".to_owned(), vec![replaces, appends])));
+        assert_eq!(custom(&bench), json!({ "log": [step], "same": true }));
+    }
+    run.model(text("done"));
+    assert_eq!(conflicts(&bench).len(), 3);
     check::at_rest(&bench);
 }
 

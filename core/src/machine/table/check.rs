@@ -6,9 +6,9 @@ use super::{Name, Nature, Row, Table, TableError, TableErrors};
 
 impl<S: Name, I: Name> Table<'_, S, I> {
     /// Checks the table: it knows its first state, and every state is reached from there; no pair of state and input
-    /// is listed twice; targets exist; rest is reached without passing through an error; every working state has a
-    /// failure edge, if the machine has failures; every parked state names its wake-up inputs; every awaited answer
-    /// has an input that leads somewhere; and every cycle has a bound.
+    /// is listed twice; targets exist; rest is reached without passing through an error; every working or
+    /// parked state has a failure edge, if the machine has failures; every parked state names its wake-up inputs; every
+    /// awaited answer has an input that leads somewhere; and every cycle has a bound.
     ///
     /// # Errors
     /// Returns all faults of the table.
@@ -41,10 +41,11 @@ impl<S: Name, I: Name> Table<'_, S, I> {
                 found.push(TableError::DeadEnd(*state));
             }
             let leaves = |on: &I| self.targets(*state, *on).iter().any(|to| to != state);
+            if *nature != Nature::Rest && !self.fails(*state) {
+                found.push(TableError::NoFailureEdge(*state));
+            }
             match nature {
-                Nature::Rest => {}
-                Nature::Working if self.fails(*state) => {}
-                Nature::Working => found.push(TableError::NoFailureEdge(*state)),
+                Nature::Rest | Nature::Working => {}
                 Nature::Parked { woken_by, answered_by } => {
                     if woken_by.is_empty() || !woken_by.iter().all(leaves) {
                         found.push(TableError::NoWakeUp(*state));

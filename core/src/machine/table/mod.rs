@@ -73,7 +73,7 @@ pub struct Bound<S = StateKind> {
     pub by: &'static str,
 }
 
-/// The way out of a working state when something fails.
+/// The way out of a working or parked state when something fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure<'a, S = StateKind, I = InputKind> {
     /// The input that reports the failure.
@@ -97,7 +97,7 @@ pub struct Table<'a, S = StateKind, I = InputKind> {
     pub bounds: &'a [Bound<S>],
     /// The inputs that come at the pace of somebody else. A cycle that needs one of them has a bound.
     pub paced: &'a [I],
-    /// The way out of working states when something fails. `None` if the machine has no failures of its own.
+    /// The way out of working and parked states when something fails. `None` if the machine has no failures of its own.
     pub failure: Option<Failure<'a, S, I>>,
 }
 
@@ -134,7 +134,7 @@ pub enum TableError<S = StateKind, I = InputKind> {
     Unreached(S),
     /// No path from this state reaches rest without passing through an error.
     DeadEnd(S),
-    /// A working state in which a failure does not end the turn.
+    /// A working or parked state in which a failure does not end the turn.
     NoFailureEdge(S),
     /// A parked state without a wake-up input, or with one that does not leave the state.
     NoWakeUp(S),
