@@ -93,10 +93,14 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
     let long = Approval::default().editing("x".repeat(EDIT_BYTES_MAX + 1));
     names(runtime.approve(&key, &asked, long).await, &[session, asked.as_str(), "arguments", "bytes"]);
     let pending = runtime.pending(&key).await.unwrap();
-    let answer = ClientAnswer::done("42");
-    let call = pending[0].call.call.to_string();
-    let told = runtime.answer(&key, &asked, answer).await;
-    names(told, &[session, &format!("call {call}"), "approval"]);
+    let call = format!("call {}", pending[0].call.call);
+    let unfit = Approval::default().editing(r#"{"n":"seven"}"#);
+    names(runtime.approve(&key, &asked, unfit).await, &[session, &call, "/n", "integer"]);
+    let only = [("m", "*")].into_iter().collect();
+    let unfit = Approval::default().always_where(only);
+    names(runtime.approve(&key, &asked, unfit).await, &[session, &call, "only", "\"m\""]);
+    let told = runtime.answer(&key, &asked, ClientAnswer::done("42")).await;
+    names(told, &[session, &call, "approval"]);
     runtime.approve(&key, &asked, Approval::default()).await.unwrap();
     names(runtime.deny(&key, &asked, Denial::default()).await, &[session, asked.as_str(), "answered"]);
     completes(runtime.resume(&key).await.unwrap()).await;

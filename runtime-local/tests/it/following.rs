@@ -215,6 +215,25 @@ async fn a_reader_that_is_cut_anywhere_ends_with_the_same_bytes() {
     assert!(within >= CUTS / 4 && dropped >= 5 && takeovers >= 5, "{within} {dropped} {takeovers}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a15_each_part_is_shown_before_the_next_one_comes() {
+    let apart = Duration::from_secs(1);
+    let model = Script::new(move |_| Say::Slowly { pieces: pieces(10), apart, whole: true });
+    let agent = Arc::new(agent(&model).build().unwrap());
+    let front = runtime(&store(), &agent);
+    let began = tokio::time::Instant::now();
+    let run = front.execute(say(&agent, "go")).await.unwrap();
+    let mut shown = front.follow(run.key(), EventCursor::START, Follow::UntilRest);
+    let mut seconds = Vec::new();
+    while let Some(next) = shown.next().await {
+        if matches!(next.unwrap(), Shown::Delta(_)) {
+            seconds.push(began.elapsed().as_secs());
+        }
+    }
+    // The last part comes with the message.
+    assert_eq!(seconds, (1..10).collect::<Vec<u64>>());
+}
+
 /// Returns a session that a run holds, with two deltas of its first stream, and the cursor of a reader that has seen
 /// both.
 async fn speaking(store: &MemoryStore, front: &Runtime) -> (Fence, SessionKey, EventCursor) {

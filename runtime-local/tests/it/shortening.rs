@@ -45,24 +45,38 @@ fn is_marker(word: &String) -> bool {
     word == CLEARED
 }
 
-/// A summariser that sometimes hangs, fails or panics. It records its requests, and how many were open at once.
+/// A summariser that sometimes hangs, fails or panics. It records its requests, how many were open at once, and how long
+/// the hanging one was waited for.
 #[derive(Default)]
 struct Clumsy {
     now: AtomicUsize,
     most: AtomicUsize,
     asked: Mutex<Vec<(String, Instant)>>,
+    given_up_after: Mutex<Vec<Duration>>,
+}
+
+/// A request that hangs until it is given up.
+struct Hangs<'a>(&'a Clumsy, Instant);
+
+impl Drop for Hangs<'_> {
+    fn drop(&mut self) {
+        self.0.given_up_after.lock().unwrap().push(self.1.elapsed());
+    }
 }
 
 #[async_trait]
 impl ResultSummariser for Clumsy {
     async fn summarise(&self, _session: &SessionKey, result: &ToolResult) -> Result<String, ErrorInfo> {
-        let call = result.call.to_string();
-        self.asked.lock().unwrap().push((call.clone(), Instant::now()));
+        let (call, began) = (result.call.to_string(), Instant::now());
+        self.asked.lock().unwrap().push((call.clone(), began));
         self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_secs(1)).await;
         self.now.fetch_sub(1, Ordering::SeqCst);
         match call.as_str() {
-            "c1-0" => std::future::pending().await,
+            "c1-0" => {
+                let _hangs = Hangs(self, began);
+                std::future::pending().await
+            }
             "c1-1" => Err(ErrorInfo::new("test.no", "not today")),
             "c1-2" => panic!("clumsy"),
             _ => Ok(format!("what {call} said")),
@@ -83,6 +97,8 @@ async fn a34_four_at_once_are_put_in_short_and_what_hangs_or_fails_keeps_the_mar
     assert_eq!(clumsy.most.load(Ordering::SeqCst), 4);
     let asked = clumsy.asked.lock().unwrap().clone();
     assert_eq!(asked.len(), 6, "each once: {asked:?}");
+    let waited: Vec<u64> = clumsy.given_up_after.lock().unwrap().iter().map(Duration::as_secs).collect();
+    assert_eq!(waited, [5], "seconds");
     let second = &model.asked()[1];
     assert!(!results(second).iter().any(is_marker), "shown as they are until then");
     let last = results(model.asked().last().unwrap());
