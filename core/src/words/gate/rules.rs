@@ -240,6 +240,7 @@ mod tests {
         assert_eq!(write("elsewhere"), asks());
     }
 
+    /// Requirements: C20.
     #[test]
     fn c30_the_mode_decides_what_no_rule_denies() {
         let rules = vec![
