@@ -45,6 +45,7 @@ pub use crate::words::run::{RunDetail, RunKind, RunOutcome};
 pub use action::{Action, ActionId, CallOut, ModelCall, Outcome, Shown};
 pub use calls::doubts::DOUBTS_OPEN_MAX;
 pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, ShortenedInVain, Summarised};
+pub use start::aside::set_aside;
 pub use turn::draining::Drain;
 
 /// The number of runs in a row that may die without a commit. After that, the turn fails with `engine.poisoned`.
@@ -58,7 +59,7 @@ pub(crate) const ANSWER_HELD_MS_MAX: i64 = 1_000;
 pub const DEFERRED_OUTPUT_BYTES_MAX: usize = 8 * 1024;
 
 /// The error of a run that cannot begin, because this version cannot use a stored record or its own table of moves.
-/// Nothing was changed.
+/// Nothing was changed. A session that this version cannot read can be [set aside](set_aside).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("session {key}: {what}: {detail}")]
 pub struct StartError {

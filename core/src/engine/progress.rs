@@ -39,6 +39,7 @@ impl StepIterator {
         }
         self.read_news();
         self.cx.mind.settle_inbox();
+        self.cx.mind.take_up_aside();
         if let Some(moves) = self.begin_from_outside() {
             return moves;
         }

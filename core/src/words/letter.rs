@@ -1,17 +1,19 @@
-//! Dead letters: records of sessions whose turn was given up although it may succeed later (requirement C52).
+//! Dead letters: records of sessions whose turn was given up although it may succeed later (requirement C52), and of
+//! sessions that could not be read (requirement C03).
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{PendingCall, PendingKind};
+use crate::store::{NewPending, PendingCall, PendingKind};
 use crate::time::Timestamp;
 use crate::words::error::ErrorInfo;
 use crate::words::ids::{CallId, Epoch, Incarnation, InvalidId, MessageSeq, PendingId, TurnNumber};
 use crate::words::message::PendingBody;
+use crate::words::payload::{Digest, Payload};
 
 /// The name in the tool field of the pending call that is a dead letter. No model sees it.
 pub const DEAD_LETTER: &str = "dead_letter";
 
-/// The reason why a turn was given up and left a dead letter.
+/// The reason why a session has a dead letter: a turn was given up, or the session cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -22,6 +24,9 @@ pub enum LetterCause {
     Retries,
     /// Several tool calls in a row could not be run or gave no result, each after its own retries.
     Circuit,
+    /// A run could not read the state of the session, or a staged result. The session was set aside as it was: a turn
+    /// that was open is not over, and a version that can read it goes on with it.
+    Unreadable,
 }
 
 impl LetterCause {
@@ -31,6 +36,7 @@ impl LetterCause {
             Self::Poisoned => "poisoned",
             Self::Retries => "retries",
             Self::Circuit => "circuit",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -39,21 +45,22 @@ impl LetterCause {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Letter {
-    /// The reason why the turn was given up.
+    /// The reason why the turn was given up, or the session was set aside.
     pub cause: LetterCause,
-    /// The error with which the turn failed.
+    /// The error with which the turn failed, or that says what cannot be read.
     pub error: ErrorInfo,
-    /// The number of attempts: runs that died, requests to the last model, or calls in a row without a result.
+    /// The number of attempts: runs that died, requests to the last model, or calls in a row without a result. 1 if the
+    /// session cannot be read.
     pub attempts: u32,
-    /// The first run that died. For other causes than dead runs, the run that gave the turn up.
+    /// The first run that died. For other causes than dead runs, the run that gave the turn up or set the session aside.
     pub first_run: Epoch,
-    /// The last run that died. For other causes than dead runs, the run that gave the turn up.
+    /// The last run that died. For other causes than dead runs, the run that gave the turn up or set the session aside.
     pub last_run: Epoch,
-    /// The number of the turn.
+    /// The number of the turn. 0 before the first turn, and if the number cannot be read either.
     pub turn: TurnNumber,
-    /// The newest message before the turn. The messages of the turn follow it.
+    /// The newest message before the turn. The messages of the turn follow it. 0 if it cannot be read.
     pub after_message: MessageSeq,
-    /// The instant at which the turn was given up, by the store's clock.
+    /// The instant at which the turn was given up or the session set aside, by the store's clock.
     pub at: Timestamp,
 }
 
@@ -84,9 +91,38 @@ impl Letter {
     }
 }
 
-/// Returns the call and the id of the letter of a turn. A turn has at most one letter.
+/// Returns the letter as a pending call that the commit of a run opens.
+///
+/// # Errors
+/// Returns one line that says which part cannot be stored.
+pub(crate) fn opened(letter: &Letter, (call, id): (CallId, PendingId)) -> Result<NewPending, String> {
+    let tool = DEAD_LETTER.parse().map_err(|error| format!("tool name {DEAD_LETTER}: {error}"))?;
+    let arguments = serde_json::to_string(letter).map_err(|error| error.to_string())?;
+    let digest = Digest::of(arguments.as_bytes());
+    let prompt = Some(letter.error.to_string());
+    // The form of every pending call, so programs that do not know letters can show it.
+    let body = PendingBody { tool, arguments, digest, prompt, panel: None };
+    let body = Payload::json(&body).map_err(|error| error.to_string())?;
+    Ok(NewPending { id, call, kind: PendingKind::DeadLetter, needed: 1, deadline: None, body })
+}
+
+/// Returns the call and the id of the letter of a turn that was given up. A turn is given up at most once.
 pub(crate) fn names(life: Incarnation, turn: TurnNumber) -> Result<(CallId, PendingId), InvalidId> {
+    named(life, turn, 1)
+}
+
+/// Returns the call and the id of the letter about a session that `run` could not read in this turn. A turn may have
+/// several such letters, one after the other, and be given up later: so the id follows from the run, too.
+pub(crate) fn names_aside(
+    life: Incarnation,
+    turn: TurnNumber,
+    run: Epoch,
+) -> Result<(CallId, PendingId), InvalidId> {
+    named(life, turn, u32::try_from(run.0).unwrap_or(u32::MAX).saturating_add(1).max(2))
+}
+
+fn named(life: Incarnation, turn: TurnNumber, round: u32) -> Result<(CallId, PendingId), InvalidId> {
     let call = CallId::new(format!("dead-{turn}"))?;
-    let id = PendingId::of(life, &call, 1)?;
+    let id = PendingId::of(life, &call, round)?;
     Ok((call, id))
 }

@@ -21,7 +21,7 @@ pub enum RunKind {
     Resume,
     /// A caller asked to try a failed or interrupted turn again, or answered its dead letter.
     Retry,
-    /// The previous run died.
+    /// The previous run died, or an open turn that was set aside goes on.
     Recovery,
     /// A waiting turn received an answer, a message or a signal, or its alarm is due.
     Wake,
@@ -60,10 +60,10 @@ impl RunKind {
         }
     }
 
-    /// Returns the purpose of a run before it has read the waiting inbox items. `by_name` is true if a caller
-    /// asked to continue this session.
-    pub(crate) fn begun(found: SessionStatus, turn_open: bool, by_name: bool) -> Self {
-        let kind = Self::by_status(found);
+    /// Returns the purpose of a run before it has read the waiting inbox items. `takes_over` is true if the run goes on
+    /// with a turn that no run has left by itself, and `by_name` if a caller asked to continue this session.
+    pub(crate) fn begun(found: SessionStatus, takes_over: bool, turn_open: bool, by_name: bool) -> Self {
+        let kind = if takes_over { Self::Recovery } else { Self::by_status(found) };
         if kind == Self::Wake && turn_open && by_name { Self::Resume } else { kind }
     }
 }

@@ -29,7 +29,7 @@ fn poisoned() -> Bench {
 }
 
 /// Lets each run die at once, until the turn is given up.
-fn die(bench: &Bench) {
+pub(crate) fn die(bench: &Bench) {
     for _ in 0..ATTEMPTS_MAX {
         bench.crash(bench.run());
     }

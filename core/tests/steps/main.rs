@@ -21,6 +21,7 @@ mod run;
 mod world;
 
 mod answers;
+mod aside;
 mod asking_again;
 mod compacting;
 mod correcting;

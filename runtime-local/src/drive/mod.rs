@@ -40,7 +40,7 @@ use tokio_util::sync::CancellationToken;
 
 use calls::Calls;
 pub use children::ChildStanding;
-pub(crate) use children::{has_ended, outcome_elsewhere, successors};
+pub(crate) use children::{has_ended, is_set_aside, outcome_elsewhere, successors};
 pub(crate) use context::{Offspring, RunContext};
 use deltas::Heard;
 use done::Done;
@@ -130,9 +130,7 @@ async fn one_run(
     let steps = match started {
         Ok(steps) => steps,
         Err(error) => {
-            let why = ErrorInfo::new("runtime.unreadable", error.to_string());
-            let alarm = clock.now().after(cx.host.give_back_for(&claimed.claim.session));
-            cx.host.give_back(&claimed, alarm, &why).await;
+            cx.host.leave_unread(&claimed, &error, clock).await;
             return Err(RuntimeError::Start(error));
         }
     };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::engine::{StartError, set_aside};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{InboxSeq, SessionKey, Version};
 use holdover_core::payload::Payload;
@@ -14,7 +15,7 @@ use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
 use super::{Host, draw_id, draw_run};
-use crate::clock::Lease;
+use crate::clock::{Lease, StoreClock};
 use crate::error::RuntimeError;
 
 /// The maximum time for which a claim is given back if this process cannot run the session.
@@ -115,7 +116,7 @@ impl Host {
             && self.inner.unbuilt.is_left_alone(&claim.session.key, claim.session.last_event)
     }
 
-    /// Notes that the session of a claim can be run here.
+    /// Forgets the waits of the session of a claim, because it can be run here or does not come back by itself.
     pub(crate) fn can_run(&self, claim: &Claim) {
         self.inner.unbuilt.forget(&claim.session.key);
     }
@@ -136,6 +137,26 @@ impl Host {
             Ok(refused) => tracing::warn!(session = %key, ?refused, "a claim could not be given back"),
             Err(error) => tracing::warn!(session = %key, %error, "a claim could not be given back"),
         }
+    }
+
+    /// Leaves a session whose run could not begin. If no version like this one can read the session, it is [set
+    /// aside](set_aside). Otherwise, or if the store does not take that, the claim is given back for a growing time.
+    pub(crate) async fn leave_unread(&self, claimed: &Claimed, error: &StartError, clock: StoreClock) {
+        let claim = &claimed.claim;
+        let key = &claim.fence.key;
+        if let Some(commit) = set_aside(claim, error, &clock.facts()) {
+            match self.repeated(|| self.inner.store.commit(&claim.fence, commit.clone())).await {
+                Ok(CommitOutcome::Committed(_)) => {
+                    tracing::error!(session = %key, %error, "set aside with a dead letter");
+                    return self.can_run(claim);
+                }
+                Ok(refused) => tracing::warn!(session = %key, ?refused, "a session could not be set aside"),
+                Err(error) => tracing::warn!(session = %key, %error, "a session could not be set aside"),
+            }
+        }
+        let why = ErrorInfo::new("runtime.unreadable", error.to_string());
+        let alarm = clock.now().after(self.give_back_for(&claim.session));
+        self.give_back(claimed, alarm, &why).await;
     }
 }
 

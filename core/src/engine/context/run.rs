@@ -18,6 +18,9 @@ pub(crate) struct Run {
     pub(crate) fence: Fence,
     /// The status in which the claim found the session.
     pub(crate) found: SessionStatus,
+    /// True if the run takes the session over in the middle of its work: the previous run died, or the session was set
+    /// aside while its turn was open. Calls may be out.
+    pub(crate) takes_over: bool,
     /// The purpose of the run.
     pub(crate) kind: RunKind,
     /// The newest instant that the runtime or the store has reported.

@@ -36,7 +36,7 @@ impl Mind {
         self.inbox.items.iter().any(|item| asks(item, for_any_of))
     }
 
-    fn consume(&mut self, taken: Vec<StoredItem>) {
+    pub(crate) fn consume(&mut self, taken: Vec<StoredItem>) {
         self.draft.consumed.extend(taken.iter().map(|item| item.seq));
     }
 }
@@ -58,7 +58,7 @@ impl InboxHandler<'_> {
             }
             ItemKind::Answer { pending, .. } => {
                 let is_open = |call: &Call| call.state.pending() == Some(pending);
-                letters.contains(pending) || batch.is_some_and(|batch| batch.calls.iter().any(is_open))
+                letters.contains_key(pending) || batch.is_some_and(|batch| batch.calls.iter().any(is_open))
             }
             // A newer version may know the item.
             ItemKind::Other { .. } => true,

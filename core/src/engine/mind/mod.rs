@@ -18,6 +18,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::history::HistoryRow;
 use crate::words::ids::{CallId, InboxSeq, InterruptId, MessageSeq, PendingId, StateFormat};
+use crate::words::letter::{Letter, LetterCause};
 use crate::words::list::SharedList;
 use crate::words::message::{Message, ToolResult};
 use crate::words::payload::Payload;
@@ -54,8 +55,8 @@ pub(crate) struct Mind {
 pub(crate) struct Unawaited {
     /// The calls that ended in doubt and are not settled, by their pending calls.
     pub(crate) doubts: BTreeMap<PendingId, Doubt>,
-    /// The dead letters.
-    pub(crate) letters: BTreeSet<PendingId>,
+    /// The dead letters, with their causes. A cause is `None` if the content of the letter cannot be read.
+    pub(crate) letters: BTreeMap<PendingId, Option<LetterCause>>,
 }
 
 impl Unawaited {
@@ -64,14 +65,19 @@ impl Unawaited {
         let letters = pending.iter().filter(|pending| pending.kind == PendingKind::DeadLetter);
         Self {
             doubts: pending.iter().filter_map(Doubt::of).collect(),
-            letters: letters.map(|letter| letter.id.clone()).collect(),
+            letters: letters.map(|letter| (letter.id.clone(), cause_of(letter))).collect(),
         }
+    }
+
+    /// Returns true if an earlier run could not read the session, and nobody has gone on with it since.
+    pub(crate) fn is_aside(&self) -> bool {
+        self.letters.values().any(|cause| *cause == Some(LetterCause::Unreadable))
     }
 
     /// Returns true if the item settles a call in doubt or asks for the turn of a letter to be tried again.
     pub(crate) fn is_answered_by(&self, item: &StoredItem) -> bool {
         let Some(pending) = answered_by(item) else { return false };
-        self.doubts.contains_key(pending) || self.letters.contains(pending)
+        self.doubts.contains_key(pending) || self.letters.contains_key(pending)
     }
 
     /// Returns the pending call that the item answers, if the item settles a call in doubt.
@@ -81,7 +87,7 @@ impl Unawaited {
 
     /// Returns true if the item asks for the turn of a letter to be tried again.
     pub(crate) fn is_replayed_by(&self, item: &StoredItem) -> bool {
-        answered_by(item).is_some_and(|pending| self.letters.contains(pending))
+        answered_by(item).is_some_and(|pending| self.letters.contains_key(pending))
     }
 
     fn is_empty(&self) -> bool {
@@ -89,7 +95,12 @@ impl Unawaited {
     }
 }
 
-fn answered_by(item: &StoredItem) -> Option<&PendingId> {
+fn cause_of(letter: &PendingCall) -> Option<LetterCause> {
+    Letter::of(letter).ok().map(|letter| letter.cause)
+}
+
+/// Returns the pending call that the item answers, if it is an answer.
+pub(crate) fn answered_by(item: &StoredItem) -> Option<&PendingId> {
     match &item.kind {
         ItemKind::Answer { pending, .. } => Some(pending),
         ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => None,

@@ -27,6 +27,8 @@ use crate::words::ids::{CallId, MessageSeq};
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 
+pub(super) mod aside;
+
 /// The purpose of a run.
 enum Purpose {
     /// Do all work that is due.
@@ -110,8 +112,11 @@ impl StepIterator {
         let more_inbox = claim.more_inbox_after();
         let inbox_seen = claim.inbox.last().map_or(claim.session.inbox_seen, |item| item.seq);
         let now = facts.now.max(claim.now);
-        let looks = claim.found == SessionStatus::Active
-            || looks_again(&claim.fence, machine.state.batch(), machine.turn.claimed_at, now);
+        let unawaited = Unawaited::of(&claim.pending);
+        let is_aside = machine.turn.open && (claim.found.at_rest() || unawaited.is_aside());
+        let takes_over = claim.found == SessionStatus::Active || is_aside;
+        let looks =
+            takes_over || looks_again(&claim.fence, machine.state.batch(), machine.turn.claimed_at, now);
         let mind = Mind {
             draft: Draft::default(),
             inbox: Inbox {
@@ -127,7 +132,7 @@ impl StepIterator {
             },
             transcript: Transcript { last: claim.session.last_message, added: SharedList::new(), grown: 0 },
             open: claim.pending.iter().map(|pending| pending.id.clone()).collect(),
-            unawaited: Unawaited::of(&claim.pending),
+            unawaited,
             consulting: BTreeMap::new(),
             shortening: Shortening::default(),
             provision_due: false,
@@ -139,7 +144,8 @@ impl StepIterator {
             agent,
             fence: claim.fence,
             found: claim.found,
-            kind: RunKind::begun(claim.found, mind.machine.turn.open, by_name),
+            takes_over,
+            kind: RunKind::begun(claim.found, takes_over, mind.machine.turn.open, by_name),
             now,
             usage_before: mind.machine.usage,
             claimed: mind.transcript.last,
@@ -235,7 +241,7 @@ impl StepIterator {
         self.cx.calls().take_staged();
         // A takeover alone is no progress and is not committed. If the run dies before any other commit, it counts
         // towards `ATTEMPTS_MAX`.
-        let takeover = self.cx.run.found == SessionStatus::Active;
+        let takeover = self.cx.run.takes_over;
         self.cx.feed(Input::Claimed { takeover });
         self.cx.turn().fail_if_doomed();
     }
@@ -268,7 +274,7 @@ fn read_state(claim: &Claim) -> Result<Machine, StartError> {
         let detail = format!("expected at most {STATE_FORMAT}, found {}", claim.session.format);
         return Err(refuse("state format", detail));
     }
-    state.parse().map_err(|error: serde_json::Error| refuse("state", error.to_string()))
+    state.parse().map_err(|error: serde_json::Error| refuse(aside::STATE, error.to_string()))
 }
 
 fn read_staged(claim: &Claim) -> Result<BTreeMap<CallId, Ended>, StartError> {
@@ -276,7 +282,7 @@ fn read_staged(claim: &Claim) -> Result<BTreeMap<CallId, Ended>, StartError> {
     for staged in &claim.session.staged.results {
         let refuse = |detail: String| StartError {
             key: claim.fence.key.clone(),
-            what: "staged result",
+            what: aside::STAGED,
             detail: format!("call {}: {detail}", staged.call),
         };
         match staged.payload.parse() {

@@ -11,7 +11,7 @@ use crate::words::ids::{
 use crate::words::message::Notice;
 use crate::words::payload::Payload;
 
-fn claim() -> Claim {
+pub(super) fn claim() -> Claim {
     let key = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
     let incarnation = Incarnation(uuid::Uuid::from_u128(1));
     let now = Timestamp::from_ms(7);
@@ -70,7 +70,7 @@ fn d20_under_a_table_that_fails_its_checks_no_run_starts() {
     }
 }
 
-fn facts() -> Facts {
+pub(super) fn facts() -> Facts {
     Facts { now: Timestamp::from_ms(7) }
 }
 
@@ -123,7 +123,7 @@ fn told() -> Claim {
     claim
 }
 
-fn item(seq: u64) -> StoredItem {
+pub(super) fn item(seq: u64) -> StoredItem {
     StoredItem {
         seq: InboxSeq(seq),
         key: crate::words::ids::ItemKey::new(format!("k{seq}")).unwrap(),

@@ -1,15 +1,15 @@
 //! Dead letters: a turn that is given up although it may succeed later leaves one (requirement C52). It is open until
 //! the session goes on or ends for good. An answer to it asks the session to try again.
 
+use std::collections::BTreeMap;
+
 use crate::engine::context::Context;
-use crate::engine::mind::Mind;
+use crate::engine::mind::{Mind, answered_by};
 use crate::machine::AgentState;
-use crate::store::{NewPending, PendingKind};
+use crate::store::StoredItem;
 use crate::words::error::ErrorInfo;
-use crate::words::ids::Epoch;
-use crate::words::letter::{self, DEAD_LETTER, Letter, LetterCause};
-use crate::words::message::PendingBody;
-use crate::words::payload::{Digest, Payload};
+use crate::words::ids::{Epoch, PendingId};
+use crate::words::letter::{self, Letter, LetterCause};
 
 impl Context {
     /// Leaves a letter about the present turn, which has just failed with `error` after `attempts` attempts.
@@ -19,33 +19,22 @@ impl Context {
             LetterCause::Poisoned => {
                 (Epoch(now.0.saturating_sub(u64::from(attempts))), Epoch(now.0.saturating_sub(1)))
             }
-            LetterCause::Retries | LetterCause::Circuit => (now, now),
+            LetterCause::Retries | LetterCause::Circuit | LetterCause::Unreadable => (now, now),
         };
         let turn = &self.mind.machine.turn;
         let letter = Letter::new(cause, error, attempts, runs, (turn.number, turn.began), self.run.now);
-        let (call, id) = match letter::names(self.run.fence.incarnation, turn.number) {
+        let names = match letter::names(self.run.fence.incarnation, turn.number) {
             Ok(names) => names,
             Err(error) => return self.give_up(ErrorInfo::new("engine.pending_id", error.to_string())),
         };
-        let body = match body_of(&letter) {
-            Ok(body) => body,
+        let opened = match letter::opened(&letter, names) {
+            Ok(opened) => opened,
             Err(error) => return self.give_up(ErrorInfo::new("engine.encode", error)),
         };
-        if self.mind.unawaited.letters.insert(id.clone()) {
-            let kind = PendingKind::DeadLetter;
-            self.mind.draft.open.push(NewPending { id, call, kind, needed: 1, deadline: None, body });
+        if self.mind.unawaited.letters.insert(opened.id.clone(), Some(cause)).is_none() {
+            self.mind.draft.open.push(opened);
         }
     }
-}
-
-/// Returns the stored form of a letter. Programs that do not know letters can show it as any pending call.
-fn body_of(letter: &Letter) -> Result<Payload, String> {
-    let tool = DEAD_LETTER.parse().map_err(|error| format!("tool name {DEAD_LETTER}: {error}"))?;
-    let arguments = serde_json::to_string(letter).map_err(|error| error.to_string())?;
-    let digest = Digest::of(arguments.as_bytes());
-    let prompt = Some(letter.error.to_string());
-    let body = PendingBody { tool, arguments, digest, prompt, panel: None };
-    Payload::json(&body).map_err(|error| error.to_string())
 }
 
 impl Mind {
@@ -56,16 +45,45 @@ impl Mind {
 
     /// Closes all letters, because the session goes on.
     pub(crate) fn close_letters(&mut self) {
-        for letter in std::mem::take(&mut self.unawaited.letters) {
+        for letter in std::mem::take(&mut self.unawaited.letters).into_keys() {
             self.close(letter);
         }
     }
 
-    /// Closes the letters of a session that rests, unless its turn has failed.
+    /// Closes the letters of a session that rests. If its turn has failed, only a letter that says that the session
+    /// could not be read is closed, and only if nobody has answered it.
     pub(crate) fn close_old_letters(&mut self) {
         let failed = matches!(&self.machine.state, AgentState::Done { ending, .. } if ending.error.is_some());
         if !failed {
             self.close_letters();
+        } else if !self.letter_is_answered() {
+            self.close_aside();
         }
+    }
+
+    /// Takes up an open turn that was set aside: closes the letters that say that the session could not be read, and
+    /// takes the answers to them, because this run has read the session.
+    pub(crate) fn take_up_aside(&mut self) {
+        if !self.machine.turn.open {
+            return;
+        }
+        let closed = self.close_aside();
+        if closed.is_empty() {
+            return;
+        }
+        let answers = |item: &StoredItem| answered_by(item).is_some_and(|of| closed.contains(of));
+        let (taken, kept) = std::mem::take(&mut self.inbox.items).into_iter().partition(answers);
+        self.inbox.items = kept;
+        self.consume(taken);
+    }
+
+    fn close_aside(&mut self) -> Vec<PendingId> {
+        let letters = std::mem::take(&mut self.unawaited.letters);
+        let (aside, others) =
+            letters.into_iter().partition(|(_, cause)| *cause == Some(LetterCause::Unreadable));
+        self.unawaited.letters = others;
+        let aside: BTreeMap<PendingId, Option<LetterCause>> = aside;
+        aside.keys().for_each(|letter| self.close(letter.clone()));
+        aside.into_keys().collect()
     }
 }

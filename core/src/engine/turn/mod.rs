@@ -177,8 +177,12 @@ impl TurnHandler<'_> {
             | AgentState::Compacting { .. }
             | AgentState::TearingDown { .. } => Some(self.cx.run.now),
         };
-        // A session that was taken over and is given back stays due.
-        let alarm = alarm.filter(|_| self.cx.run.found != SessionStatus::Active);
+        // A session that was taken over and is given back stays due. The store sees to that after the death of a run.
+        let alarm = match (self.cx.run.found, self.cx.run.takes_over) {
+            (SessionStatus::Active, _) => None,
+            (_, true) => Some(self.cx.run.now),
+            (_, false) => alarm,
+        };
         self.cx.end.leave(RunOutcome::Released, Release::GiveBack { alarm });
     }
 

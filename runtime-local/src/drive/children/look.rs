@@ -162,9 +162,17 @@ pub(crate) fn successors(session: &Session) -> Vec<PendingId> {
     machine.map(|machine| machine.successors.into_iter().map(|to| to.pending).collect()).unwrap_or_default()
 }
 
-/// Returns true if a child was aborted, or has run and is at rest with nothing to do.
+/// Returns true if a child was aborted, or has run and is at rest with nothing to do. A child that was set aside has not
+/// ended.
 pub(crate) fn has_ended(child: &Session) -> bool {
     // Notes and the ends of quiet children stay unread at rest, and wake nobody.
     let has_work = child.interrupt.is_some() || (child.unread > 0 && child.alarm.is_some());
-    child.status == SessionStatus::Aborted || (child.status.at_rest() && child.epoch.0 > 0 && !has_work)
+    let rests = child.status.at_rest() && child.epoch.0 > 0 && !has_work;
+    child.status == SessionStatus::Aborted || (rests && !is_set_aside(child))
+}
+
+/// Returns true if a session was set aside because a run could not read it, and nobody has gone on with it: it has failed,
+/// but its turn is open, or it cannot be read here either.
+pub(crate) fn is_set_aside(session: &Session) -> bool {
+    session.status == SessionStatus::Failed && machine_of(session).map_or(true, |machine| machine.turn.open)
 }

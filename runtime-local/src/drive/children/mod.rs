@@ -28,7 +28,7 @@ use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, State
 use holdover_core::time::Timestamp;
 
 pub(crate) use elsewhere::outcome_of as outcome_elsewhere;
-pub(crate) use look::{has_ended, successors};
+pub(crate) use look::{has_ended, is_set_aside, successors};
 pub use standing::ChildStanding;
 
 use super::Driver;

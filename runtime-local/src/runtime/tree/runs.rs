@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::far;
-use crate::drive::{Leaving, Offspring, has_ended};
+use crate::drive::{Leaving, Offspring, has_ended, is_set_aside};
 use crate::error::RuntimeError;
 use crate::guard::guarded;
 use crate::host::Backoff;
@@ -259,6 +259,8 @@ impl<'a> TreeRuns<'a> {
             }
             match look(&session, now) {
                 Ok(Look::Over(_)) => continue,
+                // Nobody goes on with a session that was set aside.
+                Err(_) if is_set_aside(&session) => continue,
                 Ok(Look::Later(at)) => first = Some(first.map_or(at, |first| first.min(at))),
                 Ok(Look::Due) if self.runs_here && !self.busy.contains(&session.key.id) => {
                     self.due.push_back(session);
