@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use holdover_core::ids::{CallId, PendingId, SessionId, SessionKey};
 use holdover_core::machine::{OwedKind, Suspension};
 use holdover_core::message::PendingBody;
-use holdover_core::store::{PendingCall, PendingKind, PendingQuery};
+use holdover_core::store::{PendingCall, PendingKind, PendingQuery, Session, SessionStatus};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{Deciders, RuntimeError};
 
@@ -182,6 +182,22 @@ pub(crate) async fn doubts(front: &Front, key: &SessionKey) -> Result<Vec<Debt>,
         }
     }
     Ok(doubts)
+}
+
+/// Returns the dead letters of a session that nobody has answered, without their content, which the prompts sum up. Only a
+/// failed session has any.
+pub(crate) async fn letters(front: &Front, session: &Session) -> Result<Vec<Debt>, Failure> {
+    let mut letters = Vec::new();
+    if session.status != SessionStatus::Failed {
+        return Ok(letters);
+    }
+    for pending in all_pending(front, Some(&session.key.id)).await? {
+        let is_open = pending.kind == PendingKind::DeadLetter && pending.answered < pending.needed;
+        if is_open && pending.key == session.key {
+            letters.push(Debt { arguments: None, ..debt_of(front, &pending).await? });
+        }
+    }
+    Ok(letters)
 }
 
 /// Returns the debts of `suspension` in call order, then the unanswered ones of the session's children.

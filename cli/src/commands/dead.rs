@@ -92,6 +92,9 @@ fn show(front: &Front, letter: &DeadLetter) {
         LetterCause::Circuit => {
             format!("{} could not be run, given up in run {last_run}", counted(attempts, "call"))
         }
+        LetterCause::Unreadable => {
+            format!("run {last_run} could not read the session, and set it aside as it was")
+        }
         // Every cause of this version is named above; the lint finds missing ones.
         _ => format!("{}, given up in run {last_run}", counted(attempts, "attempt")),
     };
@@ -121,15 +124,17 @@ async fn replay(front: &Front, args: &ReplayLetters) -> Result<(), Failure> {
     if args.all {
         let mut open = Vec::new();
         pages(front, async |page| {
-            let read =
-                page.items.into_iter().filter(|letter| !letter.is_replayed()).map(|letter| letter.call);
-            let all = read.chain(page.unreadable.into_iter().map(|letter| letter.call));
-            open.extend(all.map(|call| (call.key, call.id)));
+            // The parent of a child that could not be read still waits for it.
+            let read = page.items.into_iter().filter(|letter| !letter.is_replayed());
+            open.extend(read.map(|DeadLetter { call, letter, .. }| {
+                (call.key, call.id, letter.cause == LetterCause::Unreadable)
+            }));
+            open.extend(page.unreadable.into_iter().map(|letter| (letter.call.key, letter.call.id, false)));
             Ok(())
         })
         .await?;
-        for (key, letter) in open {
-            let session = front.runtime.session(&key).await?;
+        for (key, letter, is_aside) in open {
+            let session = front.runtime.session(&key).await?.filter(|_| !is_aside);
             if session.is_some_and(|session| session.labels.0.contains_key(Labels::PARENT)) {
                 note(&format!(
                     "session {}: left out: its parent has gone on; name the letter {letter}",

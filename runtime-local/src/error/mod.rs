@@ -334,7 +334,8 @@ pub enum RuntimeError {
         /// The reason why it cannot be read.
         detail: String,
     },
-    /// The core cannot start a run of the session.
+    /// The core cannot start a run of the session. If nobody of this version can read the session, it was set aside with a
+    /// [dead letter](crate::Runtime::dead_letters); otherwise it was given back.
     #[error(transparent)]
     Start(#[from] StartError),
     /// The run panicked because of a fault of the engine or of the observer. Another run takes the session over once

@@ -8,7 +8,7 @@ use holdover_core::machine::Ending;
 use holdover_core::payload::Encoding;
 use holdover_core::store::{PendingCall, Session, SessionStatus};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{only_looks, outcome_of};
+use holdover_runtime_local::{machine_of, only_looks, outcome_of};
 
 use crate::print::{instant, one_line};
 use crate::source::Maker;
@@ -67,6 +67,7 @@ const RESUME: Help = Help::of(&["resume", SESSION]);
 const RETRY: Help = Help::of(&["retry", SESSION]);
 const RETRY_ELSEWHERE: Help = RETRY.with(&["--detach"]);
 const INTERRUPT: Help = Help::of(&["interrupt", SESSION]);
+const LETTERS: Help = Help::of(&["dead", "list"]);
 const FORK: Help = Help::of(&["sessions", "fork", SESSION]);
 const DELETE: Help = Help::of(&["sessions", "delete", SESSION]).with(&["--force"]);
 
@@ -93,15 +94,27 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     }
     let outcome = match outcome_of(session, case.now) {
         Ok(outcome) => outcome,
-        Err(error) => return Some(Stuck::unreadable(&error)),
+        Err(error) => return Some(Stuck { help: aside(session), ..Stuck::unreadable(&error) }),
     };
     late(case).or_else(|| match session.status {
         SessionStatus::Suspended => forgotten(case, &outcome),
+        SessionStatus::Failed
+            if machine_of(session).is_ok_and(|machine| machine.is_some_and(|of| of.turn.open)) =>
+        {
+            let detail =
+                "a run could not read it and set it aside; its turn goes on once its letter is replayed";
+            Some(Stuck { reason: "set_aside", detail: detail.to_owned(), help: aside(session) })
+        }
         SessionStatus::Failed => Some(failed(case.maker, outcome)),
         SessionStatus::Idle | SessionStatus::Active | SessionStatus::Interrupted | SessionStatus::Aborted => {
             None
         }
     })
+}
+
+/// Returns the commands that show the letters of sessions that were set aside, if this can be one.
+fn aside(session: &Session) -> Vec<Help> {
+    if session.status == SessionStatus::Failed { vec![LETTERS] } else { Vec::new() }
 }
 
 /// Does the same as [`examine`] for a session whose state cannot be decoded here. Uses only the plain parts. Names no

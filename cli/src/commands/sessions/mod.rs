@@ -12,6 +12,7 @@ mod replay;
 mod runs;
 mod show;
 mod tree;
+mod unreadable;
 
 use holdover_core::message::Message;
 use holdover_core::store::Deletion;

@@ -12,6 +12,7 @@ use holdover_runtime_local::{RunReport, agent_label, glance_of, machine_of, only
 use serde_json::{Value, json};
 
 use super::runs::all_runs;
+use super::unreadable;
 use crate::args::Show;
 use crate::commands::skills;
 use crate::exit::Failure;
@@ -34,7 +35,11 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     }
     let session = front.session(&args.session).await?;
     let now = front.runtime.now();
-    let outcome = outcome_of(&session, now)?;
+    let letters = owed::letters(front, &session).await?;
+    let outcome = match outcome_of(&session, now) {
+        Ok(outcome) => outcome,
+        Err(error) => return unreadable::show(front, &session, error, &letters),
+    };
     let debts = match &outcome {
         Some(RunOutcome::Suspended(suspension)) => owed::debts(front, &session.key, suspension).await?,
         Some(_) | None => Vec::new(),
@@ -50,6 +55,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         let mut shown = as_json(&session, outcome.as_ref(), output.as_ref(), &debts, &runs)?;
         shown["in_doubt"] = doubts.iter().map(print::debt).collect();
         shown["settled"] = settled.iter().map(|(record, _)| json!(record)).collect();
+        shown["dead_letters"] = letters.iter().map(print::debt).collect();
         front.out.object(&shown);
         return Ok(());
     }
@@ -130,6 +136,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     }
     debts::all(&front.out, &session.key.id, &debts, now);
     debts::all(&front.out, &session.key.id, &doubts, now);
+    debts::all(&front.out, &session.key.id, &letters, now);
     Ok(())
 }
 

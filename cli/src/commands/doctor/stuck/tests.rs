@@ -91,6 +91,17 @@ fn what_cannot_be_read_is_named_and_nothing_is_advised() {
     assert_eq!(reason(&broken, &[]), Some(("unreadable", Vec::new())));
 }
 
+/// Requirements: C03.
+#[test]
+fn a_session_that_was_set_aside_is_told_with_the_list_of_letters() {
+    let broken = Session { state: Some(Payload::new("{")), ..session(SessionStatus::Failed) };
+    assert_eq!(reason(&broken, &[]), Some(("unreadable", vec!["dead"])));
+    let mut machine = Machine::default();
+    machine.turn.open = true;
+    let open = Session { state: Some(Payload::json(&machine).unwrap()), ..session(SessionStatus::Failed) };
+    assert_eq!(reason(&open, &[]), Some(("set_aside", vec!["dead"])));
+}
+
 #[test]
 fn a_session_that_kills_its_runs_is_told_from_one_that_failed() {
     let poisoned = failed_with(Some(ErrorInfo::new("engine.poisoned", "taken over 5 times")));
