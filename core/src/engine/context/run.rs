@@ -16,11 +16,8 @@ pub(crate) struct Run {
     /// The agent. `None`: the run only ends the session, and its agent is not known here.
     pub(crate) agent: Option<Arc<AgentSpec>>,
     pub(crate) fence: Fence,
-    /// The status in which the claim found the session.
-    pub(crate) found: SessionStatus,
-    /// True if the run takes the session over in the middle of its work: the previous run died, or the session was set
-    /// aside while its turn was open. Calls may be out.
-    pub(crate) takes_over: bool,
+    /// How the claim found the session.
+    pub(crate) found: FoundAs,
     /// The purpose of the run.
     pub(crate) kind: RunKind,
     /// The newest instant that the runtime or the store has reported.
@@ -39,6 +36,15 @@ pub(crate) struct Run {
     pub(crate) stands_in: bool,
     /// The error with which the turn must end: its runs keep dying, or the previous run could not go on.
     pub(crate) doom: Option<Doom>,
+}
+
+/// How a claim found its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FoundAs {
+    pub(crate) status: SessionStatus,
+    /// True if the run takes the session over in the middle of its work: the previous run died, or the session was set
+    /// aside while its turn was open. Calls may be out.
+    pub(crate) midway: bool,
 }
 
 /// The failure of a turn that is decided at the start of its run.

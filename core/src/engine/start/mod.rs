@@ -10,7 +10,7 @@ use crate::engine::context::end::End;
 use crate::engine::context::out::Out;
 use crate::engine::context::output::Output;
 use crate::engine::context::past::Past;
-use crate::engine::context::run::{Doom, Look, Run};
+use crate::engine::context::run::{Doom, FoundAs, Look, Run};
 use crate::engine::mind::{Draft, Ended, Inbox, Mind, StepMemory, Transcript, Unawaited};
 use crate::engine::reply::Reply;
 use crate::engine::writes::Writes;
@@ -143,8 +143,7 @@ impl StepIterator {
         let run = Run {
             agent,
             fence: claim.fence,
-            found: claim.found,
-            takes_over,
+            found: FoundAs { status: claim.found, midway: takes_over },
             kind: RunKind::begun(claim.found, takes_over, mind.machine.turn.open, by_name),
             now,
             usage_before: mind.machine.usage,
@@ -228,7 +227,7 @@ impl StepIterator {
         }
         self.cx.mind.emit(Event::RunStarted {
             run: self.cx.run.fence.epoch,
-            found: self.cx.run.found,
+            found: self.cx.run.found.status,
             kind: self.cx.run.told_kind(),
         });
         let machine = &self.cx.mind.machine;
@@ -241,7 +240,7 @@ impl StepIterator {
         self.cx.calls().take_staged();
         // A takeover alone is no progress and is not committed. If the run dies before any other commit, it counts
         // towards `ATTEMPTS_MAX`.
-        let takeover = self.cx.run.takes_over;
+        let takeover = self.cx.run.found.midway;
         self.cx.feed(Input::Claimed { takeover });
         self.cx.turn().fail_if_doomed();
     }

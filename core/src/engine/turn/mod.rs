@@ -160,7 +160,7 @@ impl TurnHandler<'_> {
         };
         let alarm = match &self.cx.mind.machine.state {
             AgentState::Idle | AgentState::Done { .. } => {
-                let moved = self.cx.run.found == SessionStatus::Suspended;
+                let moved = self.cx.run.found.status == SessionStatus::Suspended;
                 let due = moved || self.cx.mind.inbox.items.iter().any(wakes);
                 if due { Some(self.cx.run.now) } else { self.cx.children().alarm(None) }
             }
@@ -178,7 +178,7 @@ impl TurnHandler<'_> {
             | AgentState::TearingDown { .. } => Some(self.cx.run.now),
         };
         // A session that was taken over and is given back stays due. The store sees to that after the death of a run.
-        let alarm = match (self.cx.run.found, self.cx.run.takes_over) {
+        let alarm = match (self.cx.run.found.status, self.cx.run.found.midway) {
             (SessionStatus::Active, _) => None,
             (_, true) => Some(self.cx.run.now),
             (_, false) => alarm,

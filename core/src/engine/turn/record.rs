@@ -39,6 +39,6 @@ impl TurnHandler<'_> {
 impl Run {
     /// Returns the purpose of the run for its first event, if the status does not imply it.
     pub(crate) fn told_kind(&self) -> Option<RunKind> {
-        (self.kind != RunKind::by_status(self.found)).then_some(self.kind)
+        (self.kind != RunKind::by_status(self.found.status)).then_some(self.kind)
     }
 }
