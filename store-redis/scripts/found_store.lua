@@ -11,6 +11,9 @@ elseif found[2] ~= seen then
 elseif what == 'renew' then
   -- The lost data is given up.
   redis.call('HSET', KEYS[1], 'incarnation', incarnation, 'whole', '0')
+elseif what == 'lost' then
+  -- What is left may be of an earlier format. No index counts as complete until a rebuild.
+  redis.call('HDEL', KEYS[1], 'lives', 'labels', 'kinds')
 elseif what == 'raise' and tonumber(found[1]) < tonumber(format) then
   -- The store has an older format. From now on, no older version opens it. Partitions that carry its previous mark
   -- are to be updated.

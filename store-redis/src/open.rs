@@ -65,6 +65,8 @@ enum Change {
     Make,
     /// Gives the store another incarnation, and so gives up lost data.
     Renew,
+    /// Records that data was lost, so that no index counts as complete.
+    Lost,
     /// Gives the store another incarnation and this version's format.
     Raise,
     /// Records that creating or raising the store is finished.
@@ -78,6 +80,7 @@ impl Change {
         match self {
             Self::Make => "make",
             Self::Renew => "renew",
+            Self::Lost => "lost",
             Self::Raise => "raise",
             Self::Whole => "whole",
             Self::Indexed => "indexed",
@@ -168,6 +171,9 @@ async fn make(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault> {
                 true => change(wire, options, &fresh(), Change::Renew, incarnation).await?,
                 false => founded,
             };
+            // If this process dies here, the marks still differ, and the next one begins again.
+            let renewed =
+                change(wire, options, &renewed.incarnation, Change::Lost, &renewed.incarnation).await?;
             mark(wire, &keys, &renewed.incarnation, "replace", "").await?;
             continue;
         }

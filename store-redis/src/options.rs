@@ -197,6 +197,9 @@ impl RedisOptions {
 
     /// Accepts a store that has lost partitions, under a new incarnation. Every other handle must then be opened
     /// again. Without this option, such a store is refused.
+    ///
+    /// After a loss, sessions are found by their labels, and pending calls by their kind, only in a walk over all of
+    /// their tenant, until [`rebuild_indexes`](crate::RedisStore::rebuild_indexes) has run and the store is opened again.
     #[must_use]
     pub fn accept_loss(mut self) -> Self {
         self.accept_loss = true;

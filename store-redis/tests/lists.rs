@@ -324,3 +324,29 @@ async fn calls_of_format_3_are_listed_by_kind_and_a_walk_that_began_before_goes_
     let page: Vec<_> = page.iter().map(|call| format!("{} {}", call.key.id, call.id)).collect();
     assert_eq!(page, letters[3..6], "the walk that began before");
 }
+
+#[tokio::test]
+async fn calls_of_an_earlier_format_are_still_listed_by_kind_after_an_accepted_loss() {
+    use PendingKind::DeadLetter;
+    let (url, namespace) = (redis_url(), format!("lost:{}", Uuid::new_v4().simple()));
+    let options = options(&url).namespace(&namespace).unwrap().partitions(4);
+    let before = RedisStore::open(options.clone()).await.unwrap();
+    for nth in 0..10 {
+        asking(&before, &format!("s{nth}"), vec![call("p", DeadLetter, Some(nth))]).await;
+    }
+    // As format 3 left it. Then the node with the parameters of the store is emptied.
+    let meta = format!("{{{namespace}}}:meta");
+    let index = keys(&url, &namespace, "kinds:*");
+    assert!(!index.is_empty());
+    index.iter().for_each(|index| drop(cli(&url, &["DEL", index])));
+    cli(&url, &["DEL", &meta]);
+
+    let refused = RedisStore::open(options.clone()).await.map(drop).unwrap_err();
+    assert!(refused.to_string().contains("went back in time"), "{refused}");
+    let store = RedisStore::open(options.accept_loss()).await.unwrap();
+    let letters: Vec<_> = (0..10).map(|nth| format!("s{nth} p")).collect();
+    assert_eq!(of_kind(&store, DeadLetter, 3).await, letters);
+    for flag in ["lives", "labels", "kinds"] {
+        assert_eq!(cli(&url, &["HGET", &meta, flag]), "", "{flag}");
+    }
+}

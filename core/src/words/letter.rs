@@ -62,6 +62,9 @@ pub struct Letter {
     pub after_message: MessageSeq,
     /// The instant at which the turn was given up or the session set aside, by the store's clock.
     pub at: Timestamp,
+    /// True if the session was set aside while its turn was parked, so that no call was out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
 }
 
 impl Letter {
@@ -75,7 +78,7 @@ impl Letter {
         at: Timestamp,
     ) -> Self {
         let ((first_run, last_run), (turn, after_message)) = (runs, turn);
-        Self { cause, error, attempts, first_run, last_run, turn, after_message, at }
+        Self { cause, error, attempts, first_run, last_run, turn, after_message, at, parked: false }
     }
 
     /// Returns the content of a dead letter.

@@ -2,11 +2,12 @@
 //!
 //! Requirements: C03.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use holdover_core::agent::Retries;
 use holdover_core::engine::{
-    RunKind, RunOutcome, STATE_FORMAT_ALONE, STATE_FORMAT_ASKING, StepIterator, set_aside,
+    Drain, RunKind, RunOutcome, STATE_FORMAT_ALONE, STATE_FORMAT_ASKING, StepIterator, set_aside,
 };
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{OperationId, TurnNumber};
@@ -249,17 +250,16 @@ fn c03_a_replay_that_meets_a_version_that_cannot_read_either_leaves_a_letter_tha
 #[test]
 fn c03_a_turn_that_is_set_aside_twice_can_be_given_up_for_another_reason_later() {
     let bench = dead_with_calls_out();
-    let mut letters = Vec::new();
+    let mut letters = BTreeSet::new();
     for _ in 0..2 {
         let known = find_unreadable(&bench);
-        letters.push(the_letter(&bench).id);
+        letters.insert(the_letter(&bench).id);
         mend(&bench, &known);
         assert!(replay(&bench, &the_letter(&bench)).is_in());
         bench.crash(bench.run());
     }
     die_here(&bench);
-    letters.push(the_letter(&bench).id);
-    letters.dedup();
+    letters.insert(the_letter(&bench).id);
     assert_eq!(letters.len(), 3, "a store takes no id twice");
     assert_eq!(Letter::of(&bench.asked()).unwrap().cause, LetterCause::Poisoned);
     check::at_rest(&bench);
@@ -296,6 +296,76 @@ fn c03_the_letter_of_a_failed_turn_stays_and_its_replay_tries_the_turn_again() {
     let mut run = if run.is_over() { bench.run() } else { run };
     run.model(text("done"));
     assert_eq!(bench.dones(), [DoneReason::Error, DoneReason::ModelStop]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn c03_a_replay_that_met_a_version_that_cannot_read_the_session_still_owes_the_failed_turn() {
+    let bench = Bench::new();
+    bench.say("go");
+    die(&bench);
+    let poisoned = the_letter(&bench);
+    assert!(replay(&bench, &poisoned).is_in());
+    let known = find_unreadable(&bench);
+    let again = the_letter(&bench);
+    assert_ne!(again.id, poisoned.id);
+    assert_eq!(Letter::of(&again), Letter::of(&poisoned));
+    mend(&bench, &known);
+    bench.compact();
+    let mut run = bench.run();
+    if !run.is_over() {
+        run.summarise("it was said to go");
+    }
+    assert!(run.is_over());
+    assert_eq!(the_letter(&bench).id, again.id, "no turn has begun since");
+    assert!(replay(&bench, &again).is_in());
+    bench.run().model(text("done"));
+    assert_eq!(bench.dones(), [DoneReason::Error, DoneReason::ModelStop]);
+    check::at_rest(&bench);
+}
+
+#[test]
+fn c03_the_replay_of_a_session_that_was_set_aside_at_rest_begins_no_turn_again() {
+    let bench = Bench::with(|agent| agent.retries = Retries::none());
+    bench.say("go");
+    bench.run().model_fails(ModelError::new(ModelErrorKind::Auth, "no"));
+    bench.compact();
+    let known = find_unreadable(&bench);
+    mend(&bench, &known);
+    assert!(replay(&bench, &the_letter(&bench)).is_in());
+    let mut run = bench.run();
+    if !run.is_over() {
+        run.summarise("it was said to go");
+    }
+    assert!(run.is_over());
+    assert_eq!((bench.status(), bench.pending()), (SessionStatus::Failed, Vec::new()));
+    assert_eq!((bench.dones(), bench.session().unread), (vec![DoneReason::Error], 0));
+    check::at_rest(&bench);
+}
+
+#[test]
+fn c03_an_approved_call_of_a_parked_turn_runs_after_the_replay_although_it_is_dangerous() {
+    let bench = Bench::new();
+    bench.say("go");
+    let mut run = bench.run();
+    run.model(calls(&["serial", "wipe"]));
+    bench.approve(&bench.asked());
+    run.news();
+    run.drain(Drain::Calls);
+    run.returns("c1-0", "done");
+    assert!(run.is_over());
+    assert_eq!(bench.status(), SessionStatus::Suspended);
+    let known = find_unreadable(&bench);
+    // The second run that cannot read the session finds it failed.
+    assert!(replay(&bench, &the_letter(&bench)).is_in());
+    find_unreadable(&bench);
+    mend(&bench, &known);
+    assert!(replay(&bench, &the_letter(&bench)).is_in());
+    let mut run = bench.run();
+    assert_eq!(run.calls_out(), ["c1-1"]);
+    run.returns("c1-1", "wiped");
+    run.model(text("done"));
+    assert_eq!(bench.statuses(), [ResultStatus::Done, ResultStatus::Done]);
     check::at_rest(&bench);
 }
 

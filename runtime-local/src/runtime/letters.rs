@@ -79,8 +79,9 @@ pub struct DeadLetterPage {
 impl Runtime {
     /// Lists one page of the open dead letters of a tenant, by the ids of their sessions. A page has at most
     /// [`PAGE_ROWS_MAX`](holdover_core::store::PAGE_ROWS_MAX) letters. The stores of this project read the letters of the
-    /// page along an index; sessions without letters and pending calls of other kinds cost nothing. Letters that this
-    /// version cannot read are listed separately.
+    /// page along an index; sessions without letters and pending calls of other kinds cost nothing. (On Redis, a store of an
+    /// earlier version needs `RedisStore::rebuild_indexes` once.) Letters that this version cannot read are listed
+    /// separately.
     pub async fn dead_letters(
         &self,
         tenant: &TenantId,

@@ -45,7 +45,6 @@ impl Call for Pending {
 
     fn statement(&self, sql: &mut Sql<'_>) {
         let (schema, query) = (&sql.names.schema, &self.query);
-        let tenant = sql.bind(query.tenant.as_str());
         let after = self.after.as_ref();
         let endless = sql.bind(after.is_some_and(|place| place.endless));
         // A call without a deadline is stored with the deadline 0.
@@ -53,22 +52,21 @@ impl Call for Pending {
         let deadline = sql.bind(deadline);
         let after_session = sql.bind(after.map_or("", |place| place.session.as_str()));
         let after_id = sql.bind(after.map_or("", |place| place.id.as_str()));
-        let kind = query.kind.as_ref().map(|kind| sql.bind(kind.as_str()));
+        let kind = query.kind.as_ref().map(|kind| kind.as_str());
         let (limit, bytes) = (sql.bind(int(self.limit as u64)), sql.bind(int(self.bytes as u64)));
-        let mut order = "p.endless, p.deadline, p.session, p.id";
-        let mut place = format!("{endless}, {deadline}, {after_session}, {after_id}");
+        let order = "p.endless, p.deadline, p.session, p.id";
         let whose = match (&query.session, kind) {
-            (None, None) => format!("p.tenant = {tenant}"),
-            // Only the index by kind has this order. With `kind = …`, the server could also walk along the index of
-            // all calls and skip those of other kinds. It has one plan for all values, whatever its statistics say.
+            (None, None) => format!("p.tenant = {}", sql.bind(query.tenant.as_str())),
+            // Only the index by kind serves this, so the plan does not depend on the server's statistics: with
+            // `kind = …`, it could also walk along the index of all calls and skip those of other kinds.
             (None, Some(kind)) => {
-                order = "p.kind, p.endless, p.deadline, p.session, p.id";
-                place = format!("{kind}, {place}");
-                format!("p.tenant = {tenant} AND p.kind <= {kind}")
+                let of_kind = sql.bind(format!("{kind} {}", query.tenant));
+                format!("p.kind || ' ' || p.tenant = {of_kind}")
             }
             (Some(session), kind) => {
-                let session = sql.bind(session.as_str());
-                let kind = kind.map_or_else(String::new, |kind| format!(" AND p.kind = {kind}"));
+                let (tenant, session) = (sql.bind(query.tenant.as_str()), sql.bind(session.as_str()));
+                let kind = kind.map(|kind| format!(" AND p.kind = {}", sql.bind(kind)));
+                let kind = kind.unwrap_or_default();
                 format!(
                     "p.sid = (SELECT s.sid FROM {schema}session s WHERE s.tenant = {tenant} AND s.id = {session}){kind}"
                 )
@@ -81,7 +79,7 @@ impl Call for Pending {
                  SELECT p.*, row_number() OVER (ORDER BY {order}) AS nth FROM ( \
                      SELECT p.sid, p.endless, p.deadline, p.session, p.id, p.kind, octet_length(p.payload) AS size \
                      FROM {schema}pending p WHERE {whose} \
-                         AND ({order}) > ({place}) \
+                         AND ({order}) > ({endless}, {deadline}, {after_session}, {after_id}) \
                      ORDER BY {order} LIMIT {limit}) p), \
              f AS MATERIALIZED ( \
                  SELECT w.sid, w.id, w.nth, coalesce(sum(w.size) OVER (ORDER BY w.nth \

@@ -45,6 +45,8 @@ pub(crate) struct FoundAs {
     /// True if the run takes the session over in the middle of its work: the previous run died, or the session was set
     /// aside while its turn was open. Calls may be out.
     pub(crate) midway: bool,
+    /// True if the turn was parked when the session was set aside, so that no call is out.
+    pub(crate) parked: bool,
 }
 
 /// The failure of a turn that is decided at the start of its run.

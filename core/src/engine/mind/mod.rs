@@ -55,8 +55,8 @@ pub(crate) struct Mind {
 pub(crate) struct Unawaited {
     /// The calls that ended in doubt and are not settled, by their pending calls.
     pub(crate) doubts: BTreeMap<PendingId, Doubt>,
-    /// The dead letters, with their causes. A cause is `None` if the content of the letter cannot be read.
-    pub(crate) letters: BTreeMap<PendingId, Option<LetterCause>>,
+    /// The dead letters. `None` if the content of a letter cannot be read.
+    pub(crate) letters: BTreeMap<PendingId, Option<Letter>>,
 }
 
 impl Unawaited {
@@ -65,13 +65,18 @@ impl Unawaited {
         let letters = pending.iter().filter(|pending| pending.kind == PendingKind::DeadLetter);
         Self {
             doubts: pending.iter().filter_map(Doubt::of).collect(),
-            letters: letters.map(|letter| (letter.id.clone(), cause_of(letter))).collect(),
+            letters: letters.map(|letter| (letter.id.clone(), Letter::of(letter).ok())).collect(),
         }
     }
 
     /// Returns true if an earlier run could not read the session, and nobody has gone on with it since.
     pub(crate) fn is_aside(&self) -> bool {
-        self.letters.values().any(|cause| *cause == Some(LetterCause::Unreadable))
+        self.letters.values().any(says_unreadable)
+    }
+
+    /// Returns true if the session was set aside while its turn was parked, so that no call was out.
+    pub(crate) fn was_parked(&self) -> bool {
+        self.letters.values().flatten().any(|letter| letter.parked)
     }
 
     /// Returns true if the item settles a call in doubt or asks for the turn of a letter to be tried again.
@@ -90,13 +95,20 @@ impl Unawaited {
         answered_by(item).is_some_and(|pending| self.letters.contains_key(pending))
     }
 
+    /// Returns true if the item asks to try a turn that was given up again.
+    pub(crate) fn is_retried_by(&self, item: &StoredItem) -> bool {
+        let letter = answered_by(item).and_then(|pending| self.letters.get(pending));
+        letter.is_some_and(|letter| !says_unreadable(letter))
+    }
+
     fn is_empty(&self) -> bool {
         self.doubts.is_empty() && self.letters.is_empty()
     }
 }
 
-fn cause_of(letter: &PendingCall) -> Option<LetterCause> {
-    Letter::of(letter).ok().map(|letter| letter.cause)
+/// Returns true if the letter says that the session could not be read.
+pub(crate) fn says_unreadable(letter: &Option<Letter>) -> bool {
+    letter.as_ref().is_some_and(|letter| letter.cause == LetterCause::Unreadable)
 }
 
 /// Returns the pending call that the item answers, if it is an answer.

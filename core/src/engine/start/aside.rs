@@ -25,7 +25,8 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// Returns the commit that sets a session aside because its run could not begin with this error. The session becomes
 /// failed and is no longer due. A dead letter with the cause [`Unreadable`](LetterCause::Unreadable) says what cannot be
-/// read; if an open letter has no answer yet, it stays and no other is opened. Nothing is lost: the bytes of the state,
+/// read; if an open letter has no answer yet, it stays and no other is opened. If a letter about a turn that was given up
+/// has an answer, its content is kept under a new id. Nothing is lost: the bytes of the state,
 /// staged results, start marks, pending calls and items in the inbox stay. A run that can read the session later goes on
 /// with the turn where it was.
 ///
@@ -62,7 +63,13 @@ pub fn set_aside(claim: &Claim, error: &StartError, facts: &Facts) -> Option<Com
         commit.consumed = answers(&claim.inbox, &commit.close);
         let now = facts.now.max(claim.now);
         let turn = (read.turn, read.began);
-        let letter = Letter::new(LetterCause::Unreadable, why.clone(), 1, (run, run), turn, now);
+        let old: Vec<_> = letters().filter_map(|letter| Letter::of(letter).ok()).collect();
+        // A turn that was given up before keeps what its letter says.
+        let given_up = old.iter().find(|letter| letter.cause != LetterCause::Unreadable).cloned();
+        let letter = given_up.unwrap_or_else(|| Letter {
+            parked: claim.found == SessionStatus::Suspended || old.iter().any(|letter| letter.parked),
+            ..Letter::new(LetterCause::Unreadable, why.clone(), 1, (run, run), turn, now)
+        });
         let names = letter::names_aside(claim.fence.incarnation, read.turn, run).ok()?;
         commit.open.push(letter::opened(&letter, names).ok()?);
     }

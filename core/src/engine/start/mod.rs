@@ -115,6 +115,7 @@ impl StepIterator {
         let unawaited = Unawaited::of(&claim.pending);
         let is_aside = machine.turn.open && (claim.found.at_rest() || unawaited.is_aside());
         let takes_over = claim.found == SessionStatus::Active || is_aside;
+        let parked = unawaited.was_parked();
         let looks =
             takes_over || looks_again(&claim.fence, machine.state.batch(), machine.turn.claimed_at, now);
         let mind = Mind {
@@ -143,7 +144,7 @@ impl StepIterator {
         let run = Run {
             agent,
             fence: claim.fence,
-            found: FoundAs { status: claim.found, midway: takes_over },
+            found: FoundAs { status: claim.found, midway: takes_over, parked },
             kind: RunKind::begun(claim.found, takes_over, mind.machine.turn.open, by_name),
             now,
             usage_before: mind.machine.usage,
@@ -240,7 +241,8 @@ impl StepIterator {
         self.cx.calls().take_staged();
         // A takeover alone is no progress and is not committed. If the run dies before any other commit, it counts
         // towards `ATTEMPTS_MAX`.
-        let takeover = self.cx.run.found.midway;
+        let FoundAs { status, midway, parked } = self.cx.run.found;
+        let takeover = status == SessionStatus::Active || (midway && !parked);
         self.cx.feed(Input::Claimed { takeover });
         self.cx.turn().fail_if_doomed();
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::context::Context;
-use crate::engine::mind::{Mind, answered_by};
+use crate::engine::mind::{Mind, answered_by, says_unreadable};
 use crate::machine::AgentState;
 use crate::store::StoredItem;
 use crate::words::error::ErrorInfo;
@@ -31,7 +31,7 @@ impl Context {
             Ok(opened) => opened,
             Err(error) => return self.give_up(ErrorInfo::new("engine.encode", error)),
         };
-        if self.mind.unawaited.letters.insert(opened.id.clone(), Some(cause)).is_none() {
+        if self.mind.unawaited.letters.insert(opened.id.clone(), Some(letter)).is_none() {
             self.mind.draft.open.push(opened);
         }
     }
@@ -43,6 +43,11 @@ impl Mind {
         self.inbox.items.iter().any(|item| self.unawaited.is_replayed_by(item))
     }
 
+    /// Returns true if somebody has asked to try a turn that was given up again.
+    pub(crate) fn retry_is_answered(&self) -> bool {
+        self.inbox.items.iter().any(|item| self.unawaited.is_retried_by(item))
+    }
+
     /// Closes all letters, because the session goes on.
     pub(crate) fn close_letters(&mut self) {
         for letter in std::mem::take(&mut self.unawaited.letters).into_keys() {
@@ -51,12 +56,12 @@ impl Mind {
     }
 
     /// Closes the letters of a session that rests. If its turn has failed, only a letter that says that the session
-    /// could not be read is closed, and only if nobody has answered it.
+    /// could not be read is closed, and only if nobody has asked to try the turn again.
     pub(crate) fn close_old_letters(&mut self) {
         let failed = matches!(&self.machine.state, AgentState::Done { ending, .. } if ending.error.is_some());
         if !failed {
             self.close_letters();
-        } else if !self.letter_is_answered() {
+        } else if !self.retry_is_answered() {
             self.close_aside();
         }
     }
@@ -79,10 +84,9 @@ impl Mind {
 
     fn close_aside(&mut self) -> Vec<PendingId> {
         let letters = std::mem::take(&mut self.unawaited.letters);
-        let (aside, others) =
-            letters.into_iter().partition(|(_, cause)| *cause == Some(LetterCause::Unreadable));
+        let (aside, others): (BTreeMap<_, _>, _) =
+            letters.into_iter().partition(|(_, letter)| says_unreadable(letter));
         self.unawaited.letters = others;
-        let aside: BTreeMap<PendingId, Option<LetterCause>> = aside;
         aside.keys().for_each(|letter| self.close(letter.clone()));
         aside.into_keys().collect()
     }

@@ -273,6 +273,6 @@ impl Mind {
             | DoneReason::LoopDetected
             | DoneReason::ToolStop => false,
         });
-        (self.is_hurried() || self.letter_is_answered()) && resumable
+        (self.is_hurried() || self.retry_is_answered()) && resumable
     }
 }

@@ -13,7 +13,7 @@ impl TurnHandler<'_> {
         let asked = match request {
             TurnRequest::Message => RunKind::Execute,
             TurnRequest::Resume
-                if self.cx.mind.is_asked(&[SignalBody::Retry]) || self.cx.mind.letter_is_answered() =>
+                if self.cx.mind.is_asked(&[SignalBody::Retry]) || self.cx.mind.retry_is_answered() =>
             {
                 RunKind::Retry
             }
