@@ -17,7 +17,8 @@ mod anthropic;
 mod openai;
 mod reference;
 mod scripted;
-#[cfg(all(test, feature = "http"))]
+#[cfg(feature = "http")]
+#[cfg(test)]
 mod testing;
 #[cfg(feature = "http")]
 mod wire;
