@@ -4,6 +4,7 @@
 //! data of the state, is [`Refused`] and changes nothing. A redelivered input, whose result is already there, is not
 //! an error.
 
+mod aside;
 pub mod batch;
 pub mod breaker;
 pub mod briefing;

@@ -77,6 +77,15 @@ fn the_letter(bench: &Bench) -> PendingCall {
     letters.pop().unwrap()
 }
 
+/// Runs the session, which rests and is asked for a summary, until it rests again.
+fn compacted(bench: &Bench) {
+    let mut run = bench.run();
+    if !run.is_over() {
+        run.summarise("it was said to go");
+    }
+    assert!(run.is_over());
+}
+
 fn kinds(bench: &Bench) -> Vec<RunKind> {
     bench.runs().iter().filter_map(RunKind::of).collect()
 }
@@ -312,11 +321,7 @@ fn c03_a_replay_that_met_a_version_that_cannot_read_the_session_still_owes_the_f
     assert_eq!(Letter::of(&again), Letter::of(&poisoned));
     mend(&bench, &known);
     bench.compact();
-    let mut run = bench.run();
-    if !run.is_over() {
-        run.summarise("it was said to go");
-    }
-    assert!(run.is_over());
+    compacted(&bench);
     assert_eq!(the_letter(&bench).id, again.id, "no turn has begun since");
     assert!(replay(&bench, &again).is_in());
     bench.run().model(text("done"));
@@ -333,11 +338,7 @@ fn c03_the_replay_of_a_session_that_was_set_aside_at_rest_begins_no_turn_again()
     let known = find_unreadable(&bench);
     mend(&bench, &known);
     assert!(replay(&bench, &the_letter(&bench)).is_in());
-    let mut run = bench.run();
-    if !run.is_over() {
-        run.summarise("it was said to go");
-    }
-    assert!(run.is_over());
+    compacted(&bench);
     assert_eq!((bench.status(), bench.pending()), (SessionStatus::Failed, Vec::new()));
     assert_eq!((bench.dones(), bench.session().unread), (vec![DoneReason::Error], 0));
     check::at_rest(&bench);
@@ -378,11 +379,7 @@ fn c03_a_session_at_rest_that_can_be_read_again_keeps_no_letter_that_says_otherw
     let known = find_unreadable(&bench);
     mend(&bench, &known);
     bench.compact();
-    let mut run = bench.run();
-    if !run.is_over() {
-        run.summarise("it was said to go");
-    }
-    assert!(run.is_over());
+    compacted(&bench);
     assert_eq!((bench.status(), bench.pending()), (SessionStatus::Failed, Vec::new()));
     check::at_rest(&bench);
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use holdover_core::engine::{ATTEMPTS_MAX, RunOutcome, STATE_FORMAT};
-use holdover_core::machine::{Ending, Machine};
+use holdover_core::machine::Ending;
 use holdover_core::payload::Encoding;
 use holdover_core::store::{PendingCall, Session, SessionStatus};
 use holdover_core::time::Timestamp;
@@ -99,8 +99,7 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     late(case).or_else(|| match session.status {
         SessionStatus::Suspended => forgotten(case, &outcome),
         SessionStatus::Failed if is_set_aside(session) => {
-            let detail =
-                "a run could not read it and set it aside; its turn goes on once its letter is replayed";
+            let detail = "a run could not read it and set it aside; it goes on once its letter is replayed";
             Some(Stuck { reason: "set_aside", detail: detail.to_owned(), help: aside(session) })
         }
         SessionStatus::Failed => Some(failed(case.maker, outcome)),
@@ -110,11 +109,10 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     })
 }
 
-/// Returns true if a session that can be read has failed although its turn has not, and nobody has replayed its letter.
+/// Returns true if a session that can be read was set aside, and nobody has replayed its letter.
 fn is_set_aside(session: &Session) -> bool {
-    let is_aside =
-        |machine: Machine| machine.turn.open || machine.state.status_at_rest() != SessionStatus::Failed;
-    session.alarm.is_none() && machine_of(session).is_ok_and(|machine| machine.is_some_and(is_aside))
+    let machine = machine_of(session).ok().flatten();
+    session.alarm.is_none() && machine.is_some_and(|machine| machine.is_set_aside(session.status))
 }
 
 /// Returns the commands that show the letters of sessions that were set aside, if this can be one.

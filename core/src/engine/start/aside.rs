@@ -24,13 +24,12 @@ pub(super) const STAGED: &str = "staged result";
 const NAME_CHARS_MAX: usize = 64;
 
 /// Returns the commit that sets a session aside because its run could not begin with this error. The session becomes
-/// failed and is no longer due. A dead letter with the cause [`Unreadable`](LetterCause::Unreadable) says what cannot be
-/// read; if an open letter has no answer yet, it stays and no other is opened. If a letter about a turn that was given up
-/// has an answer, its content is kept under a new id. Nothing is lost: the bytes of the state,
-/// staged results, start marks, pending calls and items in the inbox stay. A run that can read the session later goes on
-/// with the turn where it was.
+/// failed and is no longer due. Nothing is lost: the bytes of the state, staged results, start marks, pending calls and
+/// items in the inbox stay. A run that can read the session later goes on with the turn where it was.
 ///
-/// Answers to letters are consumed, with their letters, so that the new letter can be answered.
+/// A dead letter with the cause [`Unreadable`](LetterCause::Unreadable) says what cannot be read. If a letter is open that
+/// nobody has answered, it stays, and no other is opened. An answered letter is closed and its answer consumed, so that the
+/// new letter can be answered. If it was about a turn that was given up, the new letter has the same content.
 ///
 /// The state is marked as readable only by versions that know letters. If calls have start marks, it is not, because a
 /// store drops them with a new state.

@@ -3,7 +3,6 @@
 use futures::FutureExt;
 use holdover_core::children::{ChildNames, ChildOutcome, Children, Unanswered};
 use holdover_core::ids::{InterruptId, PendingId, SessionKey};
-use holdover_core::machine::Machine;
 use holdover_core::store::{Interrupt, InterruptKind, Session, SessionStatus, StateStore, StoreError};
 
 use super::standing::machine_of;
@@ -172,11 +171,9 @@ pub(crate) fn has_ended(child: &Session) -> bool {
     child.status == SessionStatus::Aborted || (rests && !is_set_aside(child))
 }
 
-/// Returns true if a session was set aside because a run could not read it, and nobody has gone on with it: it has failed,
-/// but its turn is open or has not failed, or it cannot be read here either. A session whose last turn had failed before
-/// cannot be told from one that nobody set aside.
+/// Returns true if a session was set aside because a run could not read it, and nobody has gone on with it since. A failed
+/// session that cannot be read here either counts as set aside.
 pub(crate) fn is_set_aside(session: &Session) -> bool {
-    let is_aside =
-        |machine: Machine| machine.turn.open || machine.state.status_at_rest() != SessionStatus::Failed;
-    session.status == SessionStatus::Failed && machine_of(session).map_or(true, is_aside)
+    let status = session.status;
+    machine_of(session).map_or(status == SessionStatus::Failed, |machine| machine.is_set_aside(status))
 }
