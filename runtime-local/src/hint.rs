@@ -32,6 +32,15 @@ impl Hint {
         Self { news }
     }
 
+    /// Creates a wait that hears nothing and is over after `at_most`.
+    pub(crate) fn deaf(at_most: Duration) -> Self {
+        let silence = async move {
+            sleep(at_most).await;
+            false
+        };
+        Self { news: Box::pin(maybe_done(silence.boxed())) }
+    }
+
     /// Returns true once something may have changed, and false when the time is over. The future may be dropped and
     /// created again.
     pub(crate) async fn heard(&mut self) -> bool {

@@ -12,10 +12,12 @@
 
 mod agent;
 mod arguments;
+mod backoff;
 mod breaker;
 mod clock;
 mod drive;
 mod elsewhere;
+mod engine;
 mod error;
 mod gate;
 mod guard;
@@ -32,16 +34,17 @@ pub use agent::{Agent, AgentBuilder, ClientTool, Definition, SUB_AGENT_DEPTH_MAX
 pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
 pub use elsewhere::{Elsewhere, ElsewhereError};
+pub use engine::{Engine, EngineError, Known, Seen, WakeUp};
 pub use error::{AgentError, RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver, StoreOutage};
 pub use runtime::{
     Answered, Approval, BeginChild, Breaking, Breaks, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding,
     DeadLetter, DeadLetterPage, Deciders, Deliver, Delivered, DeliveredItem, DeltaEntry, Denial,
     EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later,
-    MessageEntry, Move, PendingEntry, PendingPage, QueuedMessage, Replay, Response, Retention, RunHandle,
-    RunReport, Runtime, RuntimeOptions, Shown, Snapshot, Standing, Started, Taken, Tree, TreeCursor,
-    TreeEntry, TreeMember, TreeShown, UnreadablePending, agent_label, glance_of, is_due, machine_of,
-    only_looks, outcome_of,
+    MessageEntry, Move, Next, PendingEntry, PendingPage, QueuedMessage, Replay, Response, Retention,
+    RunHandle, RunReport, Runtime, RuntimeOptions, Served, Shown, Snapshot, Standing, Started, Taken, Tree,
+    TreeCursor, TreeEntry, TreeMember, TreeShown, UnreadablePending, agent_label, glance_of, is_due,
+    machine_of, only_looks, outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

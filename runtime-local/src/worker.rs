@@ -14,10 +14,11 @@ use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::backoff::Backoff;
 use crate::drive::{self, Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::hint::Hint;
-use crate::host::{Backoff, Claimed, draw_run};
+use crate::host::{Claimed, draw_run};
 use crate::runtime::Runtime;
 
 /// The pause after a hint that brought nothing. It grows from `GAP` to `GAP_MAX` while such hints keep coming.
@@ -29,6 +30,9 @@ const GAP_MAX: Duration = Duration::from_millis(100);
 const ASIDE: Duration = Duration::from_millis(100);
 const ASIDE_MAX: Duration = Duration::from_secs(1);
 const ASIDE_UNHINTED_MAX: Duration = Duration::from_secs(5);
+
+/// The maximum interval at which other workers are expected to look.
+const OTHERS_FIRST_MAX: Duration = Duration::from_secs(1);
 
 /// The time that the worker waits at shutdown for the answer to a claim request that it has sent.
 const LAST_ANSWER: Duration = Duration::from_secs(2);
@@ -47,6 +51,9 @@ pub struct WorkerOptions {
     /// The interval at which the store is asked if it gives no hints. Values below 100 ms count as 100 ms.
     /// With at least a second, an idle worker causes almost no load.
     pub poll: Duration,
+    /// True if the worker listens to the store's hints. Otherwise it looks at the store once in each [`poll`](Self::poll),
+    /// and again at once after it has found something.
+    pub hints: bool,
     /// The tenant whose sessions are served. `None` stands for all tenants.
     pub tenant: Option<TenantId>,
     /// The point up to which runs go on after a shutdown was requested. They then leave their sessions due at once,
@@ -63,6 +70,7 @@ holdover_core::setters! { WorkerOptions {
     queues: Queues,
     newest_format: StateFormat,
     poll: Duration,
+    hints: bool,
     drain: Drain,
     shutdown_grace: Duration,
 } into {
@@ -76,10 +84,28 @@ impl Default for WorkerOptions {
             queues: Queues::All,
             newest_format: STATE_FORMAT,
             poll: Duration::from_secs(1),
+            hints: true,
             tenant: None,
             drain: Drain::default(),
             shutdown_grace: Duration::from_secs(30),
         }
+    }
+}
+
+impl WorkerOptions {
+    /// The interval at which a [net](Self::net) looks at the store.
+    pub const NET_POLL: Duration = Duration::from_secs(30);
+
+    /// Returns the options of a worker beside a [durable engine](crate::Engine). It runs sessions that the engine was
+    /// not told of: it looks at the store every 30 seconds, and ignores its hints, so that it seldom comes before the
+    /// engine.
+    pub fn net() -> Self {
+        Self { poll: Self::NET_POLL, hints: false, ..Self::default() }
+    }
+
+    /// Listens for sessions that become due, for at most `at_most`.
+    async fn listen(&self, store: &Arc<dyn StateStore>, at_most: Duration) -> Hint {
+        if self.hints { Hint::listen(store, Watch::Due, at_most).await } else { Hint::deaf(at_most) }
     }
 }
 
@@ -149,7 +175,7 @@ impl Worker {
             }
             let store = self.runtime.store().clone();
             // Listen before the claim, so that no session that becomes due in between is missed.
-            let mut hint = Hint::listen(&store, Watch::Due, self.options.poll).await;
+            let mut hint = self.options.listen(&store, self.options.poll).await;
             let claims = tokio::select! {
                 claims = self.claim(free) => claims,
                 () = last_answer_is_late(shutdown) => return,
@@ -169,7 +195,7 @@ impl Worker {
             if !left_alone.is_empty() {
                 self.give_back_again(left_alone).await;
                 if claims.is_empty() {
-                    shutdown.run_until_cancelled(aside.wait(&store)).await;
+                    shutdown.run_until_cancelled(aside.wait(&store, &self.options)).await;
                     continue;
                 }
             }
@@ -180,9 +206,10 @@ impl Worker {
                     Some(true) => sleep(gap.take()).await,
                     Some(false) => {
                         gap = Backoff::new(GAP, GAP_MAX);
-                        let others_first = self.runtime.host().others_first(self.options.poll);
+                        let others_first =
+                            self.runtime.host().others_first(self.options.poll.min(OTHERS_FIRST_MAX));
                         if !others_first.is_zero() {
-                            let mut hint = Hint::listen(&store, Watch::Due, others_first).await;
+                            let mut hint = self.options.listen(&store, others_first).await;
                             shutdown.run_until_cancelled(hint.heard()).await;
                         }
                     }
@@ -258,8 +285,8 @@ impl Aside {
     }
 
     /// Waits after the sessions were given back. Giving them back is no reason to look again at once.
-    async fn wait(&mut self, store: &Arc<dyn StateStore>) {
-        let mut hint = Hint::listen(store, Watch::Due, self.unhinted.take()).await;
+    async fn wait(&mut self, store: &Arc<dyn StateStore>, options: &WorkerOptions) {
+        let mut hint = options.listen(store, self.unhinted.take()).await;
         if hint.heard().await {
             sleep(self.hinted.take()).await;
         }

@@ -64,7 +64,7 @@ impl Record {
     /// Reads the current breaker. `None` means that no failure is recorded since the model last answered, so the breaker
     /// is closed.
     pub(super) async fn read(host: &Host, model: &str) -> Result<Option<Self>, String> {
-        let session = host.store().load_session(&key(model)?).await.map_err(words)?;
+        let session = host.records().load_session(&key(model)?).await.map_err(words)?;
         let Some(session) = session else { return Ok(None) };
         Ok(decoded(session.state.as_ref())?.map(|breaker| Self { incarnation: session.incarnation, breaker }))
     }
@@ -96,7 +96,7 @@ impl Record {
     /// Removes the breaker, even if another process is writing it or died while it wrote.
     pub(super) async fn remove(&self, host: &Host) -> Result<(), String> {
         let deletion = Deletion::FORCE.of(self.incarnation);
-        host.store().delete_session(&key(&self.breaker.model)?, deletion).await.map_err(words)?;
+        host.records().delete_session(&key(&self.breaker.model)?, deletion).await.map_err(words)?;
         Ok(())
     }
 }
@@ -132,7 +132,7 @@ fn claim_one(host: &Host) -> ClaimOne {
 
 async fn claim(host: &Host, model: &str) -> Result<Held, String> {
     let key = key(model)?;
-    match host.store().claim_session(&key, claim_one(host)).await.map_err(words)? {
+    match host.records().claim_session(&key, claim_one(host)).await.map_err(words)? {
         ClaimOutcome::Claimed(claim) => Ok(Held::Ours(claim)),
         ClaimOutcome::NotFound => Ok(Held::Missing),
         ClaimOutcome::Held { .. } | ClaimOutcome::VersionConflict { .. } | ClaimOutcome::LeaseEnded => {
@@ -158,7 +158,7 @@ async fn make(host: &Host, model: &str) -> Result<Option<Box<Claim>>, String> {
         items: Vec::new(),
         start: Start::Claimed(claim_one(host)),
     };
-    match host.store().create_session(new).await.map_err(words)? {
+    match host.records().create_session(new).await.map_err(words)? {
         CreateOutcome::Created { claim, .. } => Ok(claim),
         CreateOutcome::AlreadyExists { .. } | CreateOutcome::Deleted | CreateOutcome::ItemConflict { .. } => {
             Ok(None)
@@ -169,7 +169,7 @@ async fn make(host: &Host, model: &str) -> Result<Option<Box<Claim>>, String> {
 /// Releases the session and leaves the breaker unchanged.
 async fn give_back(host: &Host, claim: &Claim) -> Result<(), String> {
     let commit = Commit { release: Some(Release::GiveBack { alarm: None }), ..Commit::new(draw_id()) };
-    let given = host.store().commit(&claim.fence, commit).await;
+    let given = host.records().commit(&claim.fence, commit).await;
     given.map(drop).map_err(words)
 }
 
@@ -190,7 +190,7 @@ async fn write(host: &Host, claim: Claim, change: Change<'_>) -> Result<Option<R
         ..Commit::new(draw_id())
     };
     let incarnation = claim.session.incarnation;
-    match host.store().commit(&claim.fence, commit).await.map_err(words)? {
+    match host.records().commit(&claim.fence, commit).await.map_err(words)? {
         CommitOutcome::Committed(_) => Ok(after.map(|breaker| Record { incarnation, breaker })),
         refused @ (CommitOutcome::VersionConflict { .. }
         | CommitOutcome::StaleFence { .. }

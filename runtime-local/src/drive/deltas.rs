@@ -16,8 +16,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::backoff::Backoff;
 use crate::clock::far;
-use crate::host::Backoff;
 
 /// A message from a running model call to its run.
 pub(super) enum Heard {

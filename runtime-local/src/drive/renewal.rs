@@ -13,8 +13,8 @@ use tokio::time::{Instant, timeout};
 use super::Driver;
 use super::deltas::Heard;
 use super::done::Done;
+use crate::backoff::Backoff;
 use crate::hint::Hint;
-use crate::host::Backoff;
 use crate::outage::Waiting;
 
 /// The maximum time between two renewals.

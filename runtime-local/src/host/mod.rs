@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use holdover_core::ids::WorkerId;
-use holdover_core::store::StateStore;
+use holdover_core::store::{Layered, StateStore};
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
@@ -21,11 +21,12 @@ pub use options::RuntimeOptions;
 
 pub(crate) use claim::{Claimed, Try, is_stopped};
 pub(crate) use draw::{draw_id, draw_run};
-pub(crate) use repeat::{Backoff, GivenUp, until_answered};
+pub(crate) use repeat::{GivenUp, until_answered};
 use runs::OpenRuns;
 use unbuilt::Unbuilt;
 
 use crate::clock::StoreClock;
+use crate::engine::{Desk, Nudges};
 
 /// A store, and this process as one of its workers. Cheap to clone.
 #[derive(Clone)]
@@ -35,31 +36,53 @@ pub(crate) struct Host {
 
 struct Inner {
     store: Arc<dyn StateStore>,
+    records: Arc<dyn StateStore>,
     options: RuntimeOptions,
     worker: WorkerId,
     /// The store's clock. `None` before the store's first answer.
     clock: Mutex<Option<StoreClock>>,
     unbuilt: Unbuilt,
     runs: OpenRuns,
+    desk: Desk,
+    nudges: Option<Nudges>,
 }
 
 impl Host {
-    /// Creates a host on `store` with these options. A lease outside its limits is moved to the nearer one.
-    pub(crate) fn new(store: Arc<dyn StateStore>, options: RuntimeOptions) -> Self {
+    /// Creates a host on `store` with these options. A lease outside its limits is moved to the nearer one. Writes wake
+    /// the engine, if the options name one.
+    pub(crate) fn new(store: impl StateStore, options: RuntimeOptions) -> Self {
         let options = options.bounded();
+        let desk = Desk::default();
+        let nudges = options.engine.clone().map(|engine| Nudges::new(engine, desk.clone()));
+        let records: Arc<dyn StateStore> = Arc::new(store);
+        let store = match &nudges {
+            Some(nudges) => {
+                Arc::new(Layered::<Arc<dyn StateStore>, _>::new(Arc::clone(&records), nudges.clone()))
+            }
+            None => Arc::clone(&records),
+        };
         let inner = Inner {
             store,
+            records,
             worker: options.worker.clone().unwrap_or_else(draw::draw_worker),
             options,
             clock: Mutex::new(None),
             unbuilt: Unbuilt::default(),
             runs: OpenRuns::default(),
+            desk,
+            nudges,
         };
         Self { inner: Arc::new(inner) }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn StateStore> {
         &self.inner.store
+    }
+
+    /// Returns the store for records that are no sessions: those of breakers, and the probe of writes. These writes wake
+    /// no engine.
+    pub(crate) fn records(&self) -> &Arc<dyn StateStore> {
+        &self.inner.records
     }
 
     pub(crate) fn options(&self) -> &RuntimeOptions {
@@ -78,6 +101,21 @@ impl Host {
             Some(clock) => clock.now(),
             None => Timestamp::EPOCH.after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
         }
+    }
+
+    /// Returns true if the store has told its time.
+    pub(crate) fn knows_time(&self) -> bool {
+        self.inner.clock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Returns the runs that an engine requested from this process.
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.inner.desk
+    }
+
+    /// Returns the wake-ups of the engine, if there is an engine.
+    pub(crate) fn nudges(&self) -> Option<&Nudges> {
+        self.inner.nudges.as_ref()
     }
 
     /// Notes that the store's clock shows `now`.

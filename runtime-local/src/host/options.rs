@@ -6,6 +6,7 @@ use std::time::Duration;
 use holdover_core::ids::WorkerId;
 
 use crate::elsewhere::Elsewhere;
+use crate::engine::Engine;
 use crate::observer::RunObserver;
 
 /// The minimum lease. A shorter lease could end before it is granted.
@@ -53,6 +54,14 @@ pub struct RuntimeOptions {
     /// The wire to agents and callers in other programs. With `None`, tasks for agents elsewhere fail, and outcomes
     /// are not sent.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The durable engine that decides when sessions are served. It is woken after every write of this runtime that may
+    /// give a session work. With `None`, workers find the work.
+    pub engine: Option<Arc<dyn Engine>>,
+    /// True if [`execute`](crate::Runtime::execute), [`resume`](crate::Runtime::resume),
+    /// [`retry`](crate::Runtime::retry), [`compact`](crate::Runtime::compact) and [`wait`](crate::Runtime::wait) run
+    /// sessions in this process. Otherwise they store the request, leave the runs to workers or to the engine, and watch the
+    /// session.
+    pub run_here: bool,
     /// An observer of runs in this process.
     pub observer: Option<Arc<dyn RunObserver>>,
 }
@@ -64,6 +73,8 @@ holdover_core::setters! { RuntimeOptions {
     provision_timeout: Duration,
     operation_timeout: Duration,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    engine: Option<Arc<dyn Engine>>,
+    run_here: bool,
     observer: Option<Arc<dyn RunObserver>>,
 } into {
     worker: Option<WorkerId>,
@@ -85,6 +96,8 @@ impl Default for RuntimeOptions {
             effects_override: None,
             program: None,
             elsewhere: None,
+            engine: None,
+            run_here: true,
             observer: None,
         }
     }

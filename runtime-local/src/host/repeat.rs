@@ -7,6 +7,7 @@ use holdover_core::store::{Retry, StoreError};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Host;
+use crate::backoff::Backoff;
 use crate::outage::{Patience, Waiting};
 
 /// The maximum number of attempts of a request from outside before its error is returned.
@@ -15,32 +16,6 @@ const TRIES_MAX: u32 = 6;
 /// The minimum time for a repeat that finds out whether the first attempt changed something. It applies even beyond
 /// the time for all attempts.
 const FIND_OUT: Duration = Duration::from_secs(1);
-
-/// Growing waits between attempts.
-#[derive(Debug)]
-pub(crate) struct Backoff {
-    next: Duration,
-    longest: Duration,
-}
-
-impl Backoff {
-    /// Creates waits that begin with `first` and double up to `longest`.
-    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
-        Self { next: first, longest }
-    }
-
-    /// Returns the waits after a store error.
-    pub(crate) fn store() -> Self {
-        Self::new(Duration::from_millis(20), Duration::from_secs(1))
-    }
-
-    /// Returns the wait before the next attempt, and lengthens the one after it.
-    pub(crate) fn take(&mut self) -> Duration {
-        let now = self.next;
-        self.next = (self.next * 2).min(self.longest);
-        now
-    }
-}
 
 impl Host {
     /// Repeats `request` a few times while its error allows it, within

@@ -14,9 +14,9 @@ use tokio::time::sleep;
 
 use super::{Follow, Runtime, is_due, machine_of};
 use crate::agent::Definition;
+use crate::backoff::Backoff;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
-use crate::host::Backoff;
 
 /// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);

@@ -29,6 +29,7 @@ mod response;
 mod resume;
 mod retention;
 mod runs;
+mod serve;
 mod sessions;
 mod settling;
 mod snapshot;
@@ -71,6 +72,7 @@ pub use replay::Replay;
 pub use response::Response;
 pub use retention::Retention;
 pub use runs::RunReport;
+pub use serve::{Next, Served};
 pub use snapshot::Snapshot;
 pub use standing::{Standing, is_due, machine_of, only_looks, outcome_of};
 pub use start::Started;
@@ -110,7 +112,7 @@ impl Runtime {
             agents: Arc::new(KnownAgents::of(Arc::new(source))),
             breakers: Arc::new(Breakers::default()),
         };
-        Self { host: Host::new(Arc::new(store), options), shared: Arc::new(shared) }
+        Self { host: Host::new(store, options), shared: Arc::new(shared) }
     }
 
     /// Returns the part that the runtime shares with its workers and runs.

@@ -25,7 +25,7 @@ impl Runtime {
     /// process may be waiting for the store. The check writes one session of the tenant [`BREAKER_TENANT`], which
     /// no worker runs.
     pub async fn check_writes(&self) -> Result<(), RuntimeError> {
-        let store = self.host.store();
+        let store = self.host.records();
         let bytes = PROBE_BYTES.min(store.capabilities().payload_bytes_max);
         let key = SessionKey::new(TenantId::new(BREAKER_TENANT)?, SessionId::new(PROBE)?);
         let remove = || store.delete_session(&key, Deletion::FORCE);

@@ -16,7 +16,8 @@ use crate::host::draw_id;
 const TRIES_MAX: u32 = 8;
 
 impl Runtime {
-    /// Resumes a session and runs it here. A suspended session continues if something has arrived or is due. An
+    /// Resumes a session and runs it here. With [`run_here`](crate::RuntimeOptions::run_here) off, only the signal is
+    /// delivered, and the handle follows the turn. A suspended session continues if something has arrived or is due. An
     /// interrupted or failed session begins a new turn on the present transcript. A session that waits for a retry
     /// retries now. An idle session is taken up only if something has arrived or is due.
     ///
@@ -44,35 +45,15 @@ impl Runtime {
     async fn again(&self, key: &SessionKey, signal: SignalBody) -> Result<RunHandle, RuntimeError> {
         for _ in 0..TRIES_MAX {
             let session = self.existing(key).await?;
-            let items = match (session.status, signal) {
-                (SessionStatus::Failed | SessionStatus::Interrupted, _)
-                | (SessionStatus::Idle, SignalBody::Compact) => vec![signal_item(key, signal)?],
-                (SessionStatus::Suspended, SignalBody::Resume | SignalBody::Retry)
-                    if waits_to_try(&session)? =>
-                {
-                    vec![signal_item(key, signal)?]
+            let needed = self.needs(&session, signal)?;
+            if !self.options().run_here {
+                match self.again_elsewhere(&session, needed).await? {
+                    true => return Ok(RunHandle::of_another(self, key.clone(), false)),
+                    false => continue,
                 }
-                (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Resume) => Vec::new(),
-                (SessionStatus::Idle, SignalBody::Resume)
-                    if session.unread > 0 || is_due(&session, self.now()) =>
-                {
-                    Vec::new()
-                }
-                // A mode is only delivered; no turn is begun for it.
-                (
-                    SessionStatus::Idle | SessionStatus::Suspended | SessionStatus::Active,
-                    SignalBody::Mode { .. },
-                ) => vec![signal_item(key, signal)?],
-                (SessionStatus::Aborted, _) => return Err(RuntimeError::Aborted { key: key.clone() }),
-                (
-                    SessionStatus::Suspended | SessionStatus::Active,
-                    SignalBody::Retry | SignalBody::Compact,
-                )
-                | (SessionStatus::Idle, SignalBody::Resume | SignalBody::Retry) => {
-                    let status = session.status;
-                    return Err(RuntimeError::NotResumable { key: key.clone(), status, signal });
-                }
-            };
+            }
+            let items =
+                needed.into_iter().map(|signal| signal_item(key, signal)).collect::<Result<_, _>>()?;
             let agent = self.agent_to_run(key, &session.queue, &session.definition).await?;
             // Of two concurrent resumes, exactly one claims the session. The error for the other names the run that
             // holds it.
@@ -82,6 +63,60 @@ impl Runtime {
             }
         }
         Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
+    }
+
+    /// Returns the signal, unless the session goes on without it. Fails if the status of the session does not allow the
+    /// signal.
+    fn needs(&self, session: &Session, signal: SignalBody) -> Result<Option<SignalBody>, RuntimeError> {
+        match (session.status, signal) {
+            (SessionStatus::Failed | SessionStatus::Interrupted, _)
+            | (SessionStatus::Idle, SignalBody::Compact)
+            // A mode is only delivered; no turn is begun for it.
+            | (
+                SessionStatus::Idle | SessionStatus::Suspended | SessionStatus::Active,
+                SignalBody::Mode { .. },
+            ) => Ok(Some(signal)),
+            (SessionStatus::Suspended, SignalBody::Resume | SignalBody::Retry) if waits_to_try(session)? => {
+                Ok(Some(signal))
+            }
+            (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Resume) => Ok(None),
+            (SessionStatus::Idle, SignalBody::Resume)
+                if session.unread > 0 || is_due(session, self.now()) =>
+            {
+                Ok(None)
+            }
+            (SessionStatus::Aborted, _) => Err(RuntimeError::Aborted { key: session.key.clone() }),
+            (SessionStatus::Suspended | SessionStatus::Active, SignalBody::Retry | SignalBody::Compact)
+            | (SessionStatus::Idle, SignalBody::Resume | SignalBody::Retry) => {
+                let (key, status) = (session.key.clone(), session.status);
+                Err(RuntimeError::NotResumable { key, status, signal })
+            }
+        }
+    }
+
+    /// Delivers the signal and leaves the run to others. Returns false if the session changed meanwhile.
+    async fn again_elsewhere(
+        &self,
+        session: &Session,
+        signal: Option<SignalBody>,
+    ) -> Result<bool, RuntimeError> {
+        let Some(signal) = signal else {
+            // The wake-up of the write that made it due may be lost.
+            if let Some(nudges) = self.host.nudges() {
+                nudges.wake(&session.key, self.host.records());
+            }
+            return Ok(true);
+        };
+        match session.status {
+            SessionStatus::Failed | SessionStatus::Interrupted => self.moved(session, signal).await,
+            SessionStatus::Idle
+            | SessionStatus::Suspended
+            | SessionStatus::Active
+            | SessionStatus::Aborted => {
+                self.deliver(&session.key, Deliver::signal(signal)).await?;
+                Ok(true)
+            }
+        }
     }
 
     /// Hands a failed or interrupted session to the workers, which retry it. Use it in a front end that cannot run
@@ -95,17 +130,24 @@ impl Runtime {
             self.deliver(key, Deliver::signal(SignalBody::Retry)).await?;
             return Ok(true);
         }
+        self.moved(&session, SignalBody::Retry).await
+    }
+
+    /// Moves a failed or interrupted session to suspended and due, together with a signal. Returns false if the session
+    /// changed meanwhile.
+    async fn moved(&self, session: &Session, signal: SignalBody) -> Result<bool, RuntimeError> {
+        let key = &session.key;
         let cas = StatusCas {
             incarnation: Some(session.incarnation),
             expected_version: session.version,
             to: SessionStatus::Suspended,
-            items: vec![signal_item(key, SignalBody::Retry)?],
+            items: vec![signal_item(key, signal)?],
         };
         match self.host.store().compare_and_set_status(key, cas).await? {
             CasOutcome::Moved { .. } => Ok(true),
             CasOutcome::VersionConflict { .. } | CasOutcome::ItemRefused { .. } => Ok(false),
             CasOutcome::NotAllowed { from, .. } => {
-                Err(RuntimeError::NotResumable { key: key.clone(), status: from, signal: SignalBody::Retry })
+                Err(RuntimeError::NotResumable { key: key.clone(), status: from, signal })
             }
             CasOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
         }

@@ -36,10 +36,13 @@ pub struct Started {
 const FIRST_ITEM: InboxSeq = InboxSeq(1);
 
 impl Runtime {
-    /// Starts a turn and runs it here. A new session is created already claimed. An existing session is
-    /// claimed together with the message. If another run holds the session and neither the message nor its
-    /// agent has a policy, nothing is delivered, and [`RuntimeError::Held`] names that run. With a policy,
-    /// the message is delivered to that run, or is refused as [busy](RuntimeError::Busy).
+    /// Starts a turn and runs it here. With [`run_here`](crate::RuntimeOptions::run_here) off, this does the same as
+    /// [`start`](Self::start), and the handle follows the turn.
+    ///
+    /// A new session is created already claimed. An existing session is claimed together with the message. If another run
+    /// holds the session and neither the message nor its agent has a policy, nothing is delivered, and
+    /// [`RuntimeError::Held`] names that run. With a policy, the message is delivered to that run, or is refused as
+    /// [busy](RuntimeError::Busy).
     ///
     /// A message that was accepted before under its key is not refused for these reasons, nor because the session
     /// was aborted since, nor because its agent is no longer found here. The handle then follows the turn that the
@@ -54,6 +57,10 @@ impl Runtime {
     /// before for [something else](RuntimeError::KeyConflict), the tools of the agent may not be used on this
     /// [store](RuntimeError::EffectsRefused), or the session kept [changing](RuntimeError::Contended).
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
+        if !self.options().run_here {
+            let Started { key, duplicate, item } = self.start(request).await?;
+            return Ok(RunHandle::of_another(self, key, duplicate).delivering(item));
+        }
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;
         let unserved = self.check_is_served(&prepared).await.err();

@@ -18,10 +18,10 @@ use tokio::time::sleep;
 use super::Runtime;
 use super::events::{DeltaEntry, EventEntry, Follow, Shown};
 use super::standing::is_due;
+use crate::backoff::Backoff;
 use crate::drive::has_ended;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
-use crate::host::Backoff;
 
 /// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);

@@ -16,10 +16,10 @@ use super::Runtime;
 use super::handle::is_last_word;
 use super::standing::{is_due, machine_of, only_looks, outcome_of};
 use super::tree::runs::{Below, Ended, TreeRuns};
+use crate::backoff::Backoff;
 use crate::drive::{Leaving, Offspring, Plan};
 use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::hint::Hint;
-use crate::host::Backoff;
 use crate::host::Try;
 
 /// The interval at which a store without hints is read.
@@ -32,7 +32,8 @@ const GAP_MAX: Duration = Duration::from_millis(20);
 impl Runtime {
     /// Waits until the turn has ended, or until the session and the children that it waits for can only go on if a
     /// person or a client answers. It also waits for agents of other programs. Meanwhile it runs those
-    /// sessions that are due and that no other run holds, if their agents are found here, at most 16 at once. Once
+    /// sessions that are due and that no other run holds, if their agents are found here, at most 16 at once, unless the
+    /// [options](crate::RuntimeOptions::run_here) leave runs to others. Once
     /// the runtime [drains](Self::drain), it starts nothing more, and returns as soon as its own runs have left
     /// their sessions.
     ///
@@ -52,7 +53,7 @@ impl Runtime {
         run: Option<BoxFuture<'_, Ended>>,
         offspring: Arc<Offspring>,
     ) -> Result<RunOutcome, RuntimeError> {
-        let mut tree = TreeRuns::new(self, key, true, offspring);
+        let mut tree = TreeRuns::new(self, key, self.options().run_here, offspring);
         if let Some(run) = run {
             tree.add(key.clone(), run);
         }

@@ -26,6 +26,7 @@ mod draining;
 mod early;
 mod effects;
 mod elsewhere;
+mod engines;
 mod errors;
 mod families;
 mod files;

@@ -18,8 +18,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::begin::Created;
 use super::{Family, LeaseEnded};
+use crate::backoff::Backoff;
 use crate::elsewhere::{Elsewhere, ElsewhereError};
-use crate::host::Backoff;
 
 /// The time limit of a request to another program, retries included.
 const WITHIN: Duration = Duration::from_secs(20);

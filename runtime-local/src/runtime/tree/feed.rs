@@ -9,9 +9,9 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::sleep;
 
 use super::events::TreeMember;
+use crate::backoff::Backoff;
 use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::guard::{Guarded, guarded};
-use crate::host::Backoff;
 use crate::runtime::tail::{Tail, Until};
 use crate::runtime::{Runtime, Shown};
 

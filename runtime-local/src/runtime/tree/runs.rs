@@ -15,11 +15,11 @@ use holdover_core::time::Timestamp;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::backoff::Backoff;
 use crate::clock::far;
 use crate::drive::{Leaving, Offspring, has_ended, is_set_aside};
 use crate::error::RuntimeError;
 use crate::guard::guarded;
-use crate::host::Backoff;
 use crate::runtime::Runtime;
 use crate::runtime::handle::unless_panicked;
 use crate::runtime::tree::members::AT_ONCE as READ_AT_ONCE;
