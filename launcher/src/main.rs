@@ -4,13 +4,13 @@
 
 use std::process::{Command, ExitCode};
 
-use holdover_launcher::{LaunchError, Launcher, PgBouncer, Postgres, Redis, RedisCluster};
+use holdover_launcher::{LaunchError, Launcher, PgBouncer, Postgres, Redis, RedisCluster, Restate, Temporal};
 
-const USAGE: &str =
-    "usage: holdover-launcher [postgres|pgbouncer|redis|redis-cluster]... -- COMMAND [ARGUMENT]...
+const USAGE: &str = "usage: holdover-launcher SERVER... -- COMMAND [ARGUMENT]...
 
-Each server's address is given to the command as HOLDOVER_POSTGRES_URL, HOLDOVER_PGBOUNCER_URL,
-HOLDOVER_REDIS_URL, HOLDOVER_REDIS_CLUSTER_URL.";
+The servers are postgres, pgbouncer, redis, redis-cluster, temporal and restate. Each server's address is given to
+the command as HOLDOVER_POSTGRES_URL, HOLDOVER_PGBOUNCER_URL, HOLDOVER_REDIS_URL, HOLDOVER_REDIS_CLUSTER_URL,
+HOLDOVER_TEMPORAL_URL, or HOLDOVER_RESTATE_INGRESS_URL and HOLDOVER_RESTATE_ADMIN_URL.";
 
 /// The servers that run during the command.
 #[derive(Default)]
@@ -19,6 +19,8 @@ struct Servers {
     pgbouncer: Option<PgBouncer>,
     redis: Option<Redis>,
     redis_cluster: Option<RedisCluster>,
+    temporal: Option<Temporal>,
+    restate: Option<Restate>,
 }
 
 impl Servers {
@@ -34,6 +36,8 @@ impl Servers {
             }
             "redis" => self.redis = Some(launcher.redis(&[])?),
             "redis-cluster" => self.redis_cluster = Some(launcher.redis_cluster()?),
+            "temporal" => self.temporal = Some(launcher.temporal(&["HoldoverStatus"])?),
+            "restate" => self.restate = Some(launcher.restate()?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -54,6 +58,9 @@ impl Servers {
             ("HOLDOVER_PGBOUNCER_URL", self.pgbouncer.as_ref().map(PgBouncer::url)),
             ("HOLDOVER_REDIS_URL", self.redis.as_ref().map(Redis::url)),
             ("HOLDOVER_REDIS_CLUSTER_URL", self.redis_cluster.as_ref().map(RedisCluster::url)),
+            ("HOLDOVER_TEMPORAL_URL", self.temporal.as_ref().map(Temporal::url)),
+            ("HOLDOVER_RESTATE_INGRESS_URL", self.restate.as_ref().map(Restate::ingress_url)),
+            ("HOLDOVER_RESTATE_ADMIN_URL", self.restate.as_ref().map(Restate::admin_url)),
         ];
         all.into_iter().filter_map(|(name, url)| Some((name, url?)))
     }

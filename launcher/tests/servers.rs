@@ -84,6 +84,26 @@ fn redis_keeps_what_it_acknowledged_when_it_is_killed() {
 }
 
 #[test]
+fn temporal_keeps_what_it_acknowledged_when_it_is_killed() {
+    let launcher = Launcher::new().unwrap();
+    let mut server = launcher.temporal(&["Topic"]).unwrap();
+    let (address, started) =
+        (server.address(), ["--workflow-id", "kept", "--type", "Any", "--task-queue", "any"]);
+    let ask = |server: &holdover_launcher::Temporal, arguments: &[&str]| {
+        let output = server.client().args(arguments).args(["--address", &address]).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let topic = ["--search-attribute", "Topic=\"held\""];
+    assert!(ask(&server, &[&["workflow", "start"][..], &started, &topic].concat()).0);
+    server.process().kill();
+    assert_eq!(at_work_in(server.process().folder()), 0);
+    assert!(!ask(&server, &["operator", "cluster", "health"]).0);
+    server.start().unwrap();
+    let (_, shown) = ask(&server, &["workflow", "describe", "--workflow-id", "kept"]);
+    assert!(shown.contains("\"held\\\"\""), "{shown}");
+}
+
+#[test]
 fn a_cluster_serves_every_slot_also_after_a_node_died() {
     let launcher = Launcher::new().unwrap();
     let mut cluster = launcher.redis_cluster().unwrap();
