@@ -24,7 +24,8 @@
 //! A [`Runtime`] joins a store with the agents of a program. Everything that you do with sessions is a method of it.
 //! [`Runtime::execute`] runs a turn in this process and returns a [`RunHandle`]; a [`Worker`] runs the sessions that
 //! are due, including those that a dead process left. A [`RunObserver`] is notified of the progress of the runs in this
-//! process. Methods that can fail return [`RuntimeError`]; [`RuntimeErrorKind`] groups the errors.
+//! process. A durable [`Engine`] may decide when sessions run; [`Runtime::serve`] runs one for it. Methods that can fail return
+//! [`RuntimeError`]; [`RuntimeErrorKind`] groups the errors.
 //!
 //! Also here: circuit breakers of models ([`Breaker`]), soft stops ([`Drain`]), and time ([`Clock`], [`Timestamp`]).
 
@@ -34,7 +35,7 @@ pub use holdover_core::ids::{QueueLabel, WorkerId};
 pub use holdover_core::store::Queues;
 pub use holdover_core::time::{Clock, Timestamp};
 pub use holdover_runtime_local::{
-    BREAKER_QUEUE, BREAKER_TENANT, Breaking, Breaks, CancellationToken, GIVE_BACK_FOR, Provisional,
-    RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, StoreOutage, Worker,
-    WorkerOptions,
+    BREAKER_QUEUE, BREAKER_TENANT, Breaking, Breaks, CancellationToken, Engine, EngineError, GIVE_BACK_FOR,
+    Known, Next, Provisional, RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind,
+    RuntimeOptions, Seen, Served, StoreOutage, WakeUp, Worker, WorkerOptions,
 };

@@ -11,7 +11,8 @@ use crate::tree::Tree;
 /// The path of the page.
 pub const PAGE: &str = "docs/requirements.md";
 /// The number of ids in each section.
-pub const SECTIONS: &[(char, usize)] = &[('A', 71), ('B', 50), ('C', 63), ('D', 23), ('H', 26), ('U', 13)];
+pub const SECTIONS: &[(char, usize)] =
+    &[('A', 71), ('B', 50), ('C', 63), ('D', 23), ('H', 26), ('R', 2), ('U', 13)];
 const SHOWN: &str = "shown";
 const NOT: &str = "does not apply";
 const STATES: [&str; 3] = [SHOWN, NOT, "open"];
@@ -119,7 +120,7 @@ impl Row<'_> {
 fn rows_of(page: &str) -> impl Iterator<Item = Row<'_>> {
     page.lines().enumerate().filter_map(|(at, line)| {
         let (id, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
-        let known = "ABCDHU".contains(id.chars().next()?)
+        let known = "ABCDHRU".contains(id.chars().next()?)
             && id.len() == 3
             && id[1..].bytes().all(|digit| digit.is_ascii_digit());
         let (state, by) = rest.strip_suffix(" |")?.split_once(" | ")?;
