@@ -1,6 +1,7 @@
 //! The parts that every command works with: the store, the runtime on it, and the output.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdover_core::event::Event;
 use holdover_core::ids::{
@@ -15,6 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::agent_file::{absolute_script, current_folder};
 use crate::args::{Common, Drive};
+use crate::engine::{self, Scheduler};
 use crate::exit::Failure;
 #[cfg(not(feature = "serve"))]
 use crate::left_out::other_programs;
@@ -23,6 +25,9 @@ use crate::other_programs;
 use crate::print::{Out, instant, note, took};
 use crate::source::{Maker, PROGRAM, StoredAgents};
 use crate::store::{IfMissing, KEYS, OpenStore};
+
+/// The time limit to tell the engine of the last writes before the program ends.
+const TELL_ENGINE: Duration = Duration::from_secs(5);
 
 /// The parts that every command works with.
 pub(crate) struct Front {
@@ -34,6 +39,8 @@ pub(crate) struct Front {
     /// The source of the sessions' agents, which are built from the stored definitions.
     pub(crate) agents: StoredAgents,
     pub(crate) out: Out,
+    /// The engine that decides when sessions run, if there is one.
+    pub(crate) engine: Option<Arc<dyn Scheduler>>,
     /// The progress of runs before it is durable, if a person reads the output live.
     pub(crate) live: Option<UnboundedReceiver<(SessionKey, Live)>>,
 }
@@ -85,7 +92,9 @@ impl Front {
         let mut agents = StoredAgents { queues, ..StoredAgents::default() };
         let program = Some(PROGRAM.to_owned());
         let elsewhere = elsewhere.or_else(other_programs::wire);
+        let engine = common.engine.as_ref().map(engine::prepare).transpose()?;
         let mut options = RuntimeOptions::default().observer(observer).elsewhere(elsewhere).program(program);
+        options = options.engine(engine.as_ref().map(|engine| engine.engine())).run_here(engine.is_none());
         if let Some(drive) = drive {
             options.lease = drive.lease;
             agents.base_url.clone_from(&drive.base_url);
@@ -97,7 +106,7 @@ impl Front {
         let store = OpenStore::open(&common.store, if_missing).await?;
         let out = Out::new(common);
         let runtime = Runtime::new(store.shared(), Arc::new(agents.clone()), options);
-        Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
+        Ok(Self { common: common.clone(), store, runtime, agents, out, engine, live: None })
     }
 
     pub(crate) fn tenant(&self) -> &TenantId {
@@ -129,8 +138,12 @@ impl Front {
         read.map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", key.id)))
     }
 
-    /// Fails if the session's agent cannot be built here. `done` says what was done before, and the error repeats it.
+    /// Fails if the session's agent cannot be built here, unless an engine runs the session elsewhere. `done` says what
+    /// was done before, and the error repeats it.
     pub(crate) fn can_run(&self, session: &Session, done: &str) -> Result<(), Failure> {
+        if self.engine.is_some() {
+            return Ok(());
+        }
         let id = &session.key.id;
         if let Some(place) = Maker::of(session).elsewhere() {
             return Err(Failure::failed(format!(
@@ -147,14 +160,31 @@ impl Front {
         if drive.model.is_none() && drive.base_url.is_none() {
             return Ok(());
         }
+        self.takes_effect(drive, session)?;
         self.agents
             .rebuild(&session.definition)
             .map(drop)
             .map_err(|why| Failure::wrong_use(format!("session {}: nothing was done: {why}", session.key.id)))
     }
 
-    /// Closes the store cleanly.
+    /// Fails if options replace parts of the agent of an existing session, and the session does not run in this process.
+    pub(crate) fn takes_effect(&self, drive: &Drive, session: &Session) -> Result<(), Failure> {
+        if self.engine.is_none() || (drive.model.is_none() && drive.base_url.is_none()) {
+            return Ok(());
+        }
+        let why =
+            "--model and --base-url are for runs in this process; with --engine, a worker runs the session";
+        Err(Failure::wrong_use(format!("session {}: nothing was done: {why}", session.key.id)))
+    }
+
+    /// Tells the engine of everything that was written, and closes the store cleanly.
     pub(crate) async fn close(self) {
+        if let Some(engine) = &self.common.engine
+            && !self.runtime.tell_engine(TELL_ENGINE).await
+        {
+            let net = "a worker finds the session when it looks at the store";
+            note(&format!("engine {engine}: it does not answer; {net}"));
+        }
         self.store.close().await;
     }
 }

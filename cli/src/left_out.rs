@@ -24,13 +24,25 @@ pub(crate) enum Part {
     Postgres,
     /// Stores on a Redis server or a Redis Cluster.
     Redis,
+    /// Restate as the engine.
+    Restate,
     /// Agents of other programs, and the command `serve`.
     Serve,
+    /// Temporal as the engine.
+    Temporal,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Conformance, Self::Http, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Conformance,
+        Self::Http,
+        Self::Mcp,
+        Self::Postgres,
+        Self::Redis,
+        Self::Restate,
+        Self::Serve,
+        Self::Temporal,
+    ];
 
     /// Returns the name of the part's feature. The feature of a command has the command's name.
     pub(crate) fn feature(self) -> &'static str {
@@ -40,7 +52,9 @@ impl Part {
             Self::Mcp => "mcp",
             Self::Postgres => "postgres",
             Self::Redis => "redis",
+            Self::Restate => "restate",
             Self::Serve => "serve",
+            Self::Temporal => "temporal",
         }
     }
 
@@ -52,14 +66,18 @@ impl Part {
             Self::Mcp => cfg!(feature = "mcp"),
             Self::Postgres => cfg!(feature = "postgres"),
             Self::Redis => cfg!(feature = "redis"),
+            Self::Restate => cfg!(feature = "restate"),
             Self::Serve => cfg!(feature = "serve"),
+            Self::Temporal => cfg!(feature = "temporal"),
         }
     }
 
-    /// Returns the URL prefixes of the part's stores.
+    /// Returns the URL prefixes of the part's stores or engines.
     pub(crate) fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::Conformance | Self::Http | Self::Mcp | Self::Serve => &[],
+            Self::Restate => &["restate://", "restates://"],
+            Self::Temporal => &["temporal://", "temporals://"],
             Self::Postgres => &["postgres://", "postgresql://"],
             Self::Redis => &["redis://", "rediss://", "redis+cluster://", "rediss+cluster://"],
         }
@@ -119,6 +137,29 @@ macro_rules! store_stand_in {
 store_stand_in!(postgres, Part::Postgres);
 #[cfg(not(feature = "redis"))]
 store_stand_in!(redis, Part::Redis);
+
+/// Defines a module that stands in for a kind of engine.
+#[allow(unused_macros, reason = "a build that leaves nothing out needs no stand-in")]
+macro_rules! engine_stand_in {
+    ($name:ident, $part:expr) => {
+        pub(crate) mod $name {
+            use std::sync::Arc;
+
+            use crate::engine::{EngineUrl, Scheduler};
+            use crate::exit::Failure;
+            use crate::left_out::Part;
+
+            pub(crate) fn prepare(url: &EngineUrl) -> Result<Arc<dyn Scheduler>, Failure> {
+                Err(Failure::wrong_use($part.needed_for(&format!("engine {url}:"))))
+            }
+        }
+    };
+}
+
+#[cfg(not(feature = "restate"))]
+engine_stand_in!(restate, Part::Restate);
+#[cfg(not(feature = "temporal"))]
+engine_stand_in!(temporal, Part::Temporal);
 
 /// Stands in for the client for other programs.
 #[cfg(not(feature = "serve"))]

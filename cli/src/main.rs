@@ -3,6 +3,7 @@
 mod agent_file;
 mod args;
 mod commands;
+mod engine;
 mod exit;
 mod follow;
 mod front;

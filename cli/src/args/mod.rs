@@ -31,6 +31,7 @@ pub(crate) use serve::Serve;
 pub(crate) use skills::{OfAgent, Skills};
 pub(crate) use when::When;
 
+use crate::engine::{self, EngineUrl};
 use crate::exit::Failure;
 use crate::left_out;
 use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE, forms};
@@ -68,14 +69,17 @@ pub(crate) struct Common {
     #[arg(help = format!("The store to open: {}", forms()))]
     #[arg(long, global = true, value_name = "URL", env = VARIABLE, hide_env_values = true, default_value = DEFAULT_STORE, display_order = 900)]
     pub(crate) store: StoreUrl,
+    /// The engine that decides when sessions run: temporal://HOST:PORT/NAMESPACE or restate://HOST:PORT
+    #[arg(long, global = true, value_name = "URL", env = engine::VARIABLE, hide_env_values = true, display_order = 901)]
+    pub(crate) engine: Option<EngineUrl>,
     /// The tenant that owns the sessions
-    #[arg(long, global = true, value_name = "NAME", default_value = "default", display_order = 901)]
+    #[arg(long, global = true, value_name = "NAME", default_value = "default", display_order = 902)]
     pub(crate) tenant: TenantId,
     /// Print JSON, one object per line
-    #[arg(long, global = true, display_order = 902)]
+    #[arg(long, global = true, display_order = 903)]
     pub(crate) json: bool,
     /// Hide progress: print only the answer, or the outcome if there is no answer
-    #[arg(long, short, global = true, conflicts_with = "json", display_order = 903)]
+    #[arg(long, short, global = true, conflicts_with = "json", display_order = 904)]
     pub(crate) quiet: bool,
 }
 

@@ -59,6 +59,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         None => None,
     };
     found.as_ref().map_or(Ok(()), check_decoded)?;
+    found.as_ref().map_or(Ok(()), |found| front.takes_effect(drive, found))?;
     // A session keeps its agent, and so the folder in which its files lie.
     if let Some(found) = found.as_ref().filter(|found| found.definition != *request.agent.definition()) {
         mentions = mentions::of(&found.definition, &request.message, &briefing.mentions).await;
@@ -167,6 +168,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
 pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> Result<Exit, Failure> {
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
+    front.takes_effect(&args.drive, &session)?;
     let key = session.key.clone();
     if args.leave.is_asked() {
         if !front.runtime.requeue(&key).await? {
@@ -184,6 +186,7 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
 pub(crate) async fn compact(common: &Common, args: &Compact) -> Result<Exit, Failure> {
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
+    front.takes_effect(&args.drive, &session)?;
     take_up(front, session, SignalBody::Compact).await
 }
 
@@ -342,7 +345,7 @@ fn refused(session: &SessionId, why: &str) -> Failure {
 
 /// Returns a new session id: short, unique and sorted by time. It consists of the clock and 32 random bits of a UUID
 /// v7: 80 bits in 16 letters and digits.
-fn new_id() -> Result<SessionId, Failure> {
+pub(crate) fn new_id() -> Result<SessionId, Failure> {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let uuid = Uuid::now_v7();
     let bytes = uuid.as_bytes();

@@ -39,6 +39,10 @@ struct Mortal(Child);
 impl Mortal {
     fn start(fixture: &Fixture) -> Self {
         let mut command = fixture.command(&["work", "--lease", "2s", "--max-running", "30"]);
+        if fixture.engine.is_some() {
+            // The net serves nobody here: only the engine can have the sessions run.
+            command.args(["--tenant", "nobody"]);
+        }
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"))
     }
 
@@ -66,12 +70,38 @@ impl Drop for Mortal {
 /// Requirements: U03.
 #[test]
 fn a_worker_killed_at_any_moment_loses_nothing_and_repeats_no_effect() {
+    kills_workers(None);
+}
+
+/// Requirements: R01, U03.
+#[cfg(feature = "temporal")]
+#[test]
+fn r01_the_same_holds_for_workers_of_temporal() {
+    let launcher = holdover_launcher::Launcher::new().unwrap();
+    let server = launcher.temporal(&["HoldoverStatus"]).unwrap();
+    kills_workers(Some(server.url()));
+}
+
+/// The workers share an address, at which Restate reaches one of them.
+///
+/// Requirements: R02, U03.
+#[cfg(feature = "restate")]
+#[test]
+fn r02_the_same_holds_for_workers_of_restate() {
+    let launcher = holdover_launcher::Launcher::new().unwrap();
+    let server = launcher.restate().unwrap();
+    let ingress = server.ingress_url().replace("http://", "restate://");
+    let port = holdover_launcher::free_port().unwrap();
+    kills_workers(Some(format!("{ingress}?admin={}&listen=127.0.0.1:{port}", server.admin_url())));
+}
+
+fn kills_workers(engine: Option<String>) {
     let kills: usize = std::env::var("HOLDOVER_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     let (mut done, mut inside, mut doubts, mut report) = (0, 0, 0, String::new());
     let mut round = 0;
     while done < kills {
         let here = (kills - done).min(KILLS);
-        let damage = storm(round, here, &mut report);
+        let damage = storm(engine.clone(), round, here, &mut report);
         done += here;
         inside += damage.inside;
         doubts += damage.doubts;
@@ -82,15 +112,29 @@ fn a_worker_killed_at_any_moment_loses_nothing_and_repeats_no_effect() {
     assert!(doubts > 0, "no effect was left in doubt:\n{report}");
 }
 
+/// Prepares the sessions, and starts two workers. Restate must know the workers before it can be woken for their sessions.
+fn begin(fixture: &Fixture) -> [Mortal; 2] {
+    let start = || [Mortal::start(fixture), Mortal::start(fixture)];
+    if fixture.engine.is_none() {
+        scene::prepare(fixture);
+        return start();
+    }
+    let workers = start();
+    fixture.run(&["run", "agent.toml", "--session", "first", "hello"]).ends(0);
+    fixture.run(&["sessions", "delete", "first"]).ends(0);
+    scene::prepare(fixture);
+    workers
+}
+
 struct Damage {
     inside: usize,
     doubts: usize,
 }
 
-fn storm(round: u64, kills: usize, report: &mut String) -> Damage {
-    let fixture = Fixture::new();
-    scene::prepare(&fixture);
-    let mut workers = [Mortal::start(&fixture), Mortal::start(&fixture)];
+fn storm(engine: Option<String>, round: u64, kills: usize, report: &mut String) -> Damage {
+    let mut fixture = Fixture::new();
+    fixture.engine = engine;
+    let mut workers = begin(&fixture);
     let people = People::default();
     let (hits, said) = std::thread::scope(|scope| {
         let speaking = scope.spawn(|| people.speak(&fixture, round));

@@ -99,12 +99,14 @@ say = "It had begun."
 /// A temporary folder with an agent file.
 pub(crate) struct Fixture {
     folder: TempDir,
+    /// The engine that all commands name, if any.
+    pub(crate) engine: Option<String>,
 }
 
 impl Fixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let fixture = Self { folder };
+        let fixture = Self { folder, engine: None };
         std::fs::create_dir(fixture.path("files")).expect("a folder");
         fixture.write("agent.toml", AGENT);
         fixture.write("script.toml", SCRIPT);
@@ -137,7 +139,8 @@ impl Fixture {
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(HOLDOVER);
         command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
-        command.env_remove("HOLDOVER_STORE").env_remove("HOLDOVER_LOG");
+        command.env_remove("HOLDOVER_STORE").env_remove("HOLDOVER_LOG").env_remove("HOLDOVER_ENGINE");
+        command.envs(self.engine.iter().map(|engine| ("HOLDOVER_ENGINE", engine)));
         command
     }
 

@@ -78,6 +78,7 @@ impl Player {
             .args(words)
             .current_dir(&self.folder)
             .env_remove("HOLDOVER_STORE")
+            .env_remove(crate::engine::VARIABLE)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,5 +1,6 @@
 //! `doctor`: the promises of a store, its contents, and the sessions that are stuck in it. Changes nothing.
 
+mod engine;
 mod promises;
 mod stuck;
 mod weak;
@@ -14,6 +15,7 @@ use holdover_core::time::Timestamp;
 use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT, RuntimeError};
 use serde_json::{Value, json};
 
+use self::engine::Compared;
 use self::promises::{effects, in_words};
 use self::stuck::{Case, Stuck};
 use self::weak::weakened;
@@ -40,12 +42,13 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
     let mut counts: BTreeMap<SessionStatus, u64> = BTreeMap::new();
     let mut unread: BTreeMap<Encoding, u64> = BTreeMap::new();
     let mut stuck: Vec<StuckSession> = Vec::new();
-    for (key, status) in keys(&front).await? {
-        *counts.entry(status).or_default() += 1;
+    let sessions = keys(&front).await?;
+    for (key, status, _) in &sessions {
+        *counts.entry(*status).or_default() += 1;
         let patient = Timestamp::from_ms(
             now.as_ms().saturating_sub(i64::try_from(args.patience.as_millis()).unwrap_or(i64::MAX)),
         );
-        let found = examine(&front, &key, now, patient).await?;
+        let found = examine(&front, key, now, patient).await?;
         stuck.extend(found.stuck);
         if let Some(why) = found.unread {
             *unread.entry(why).or_default() += 1;
@@ -54,7 +57,8 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
     let unwritable = front.store.unwritable().await?;
     let capabilities = front.store.capabilities();
     let letters = dead::count(&front).await?;
-    let found = Found { capabilities, unwritable, counts, letters, unread, stuck };
+    let engine = engine::compare(&front, &sessions).await?;
+    let found = Found { capabilities, unwritable, counts, letters, unread, stuck, engine };
     front.out.object(&as_json(&front, &found));
     print(&front, &found);
     front.close().await;
@@ -72,6 +76,8 @@ struct Found {
     /// The number of sessions that cannot be decoded here, by encoding.
     unread: BTreeMap<Encoding, u64>,
     stuck: Vec<StuckSession>,
+    /// The engine beside the store, if one was named.
+    engine: Option<Compared>,
 }
 
 /// A session that is stuck, and the reason.
@@ -91,7 +97,8 @@ struct Examined {
 
 impl Found {
     fn is_healthy(&self) -> bool {
-        self.stuck.is_empty() && self.unwritable.is_none()
+        let engine = self.engine.as_ref().is_none_or(Compared::is_healthy);
+        self.stuck.is_empty() && self.unwritable.is_none() && engine
     }
 }
 
@@ -109,12 +116,12 @@ fn tell_of_closed(common: &Common, failure: &Failure) {
     }
 }
 
-/// Returns the key and the status of every session of the tenant.
-async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus)>, Failure> {
+/// Returns the key, the status and the alarm of every session of the tenant.
+async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus, Option<Timestamp>)>, Failure> {
     let all = SessionQuery::all(front.common.tenant.clone());
     let ask = async |page| front.store.list_sessions(&SessionQuery { page, ..all.clone() }).await;
     let mut keys = Vec::new();
-    each_of(ask, |session| keys.push((session.key, session.status))).await?;
+    each_of(ask, |session| keys.push((session.key, session.status, session.alarm))).await?;
     Ok(keys)
 }
 
@@ -179,7 +186,7 @@ fn commands(front: &Front, stuck: &StuckSession) -> Vec<Vec<String>> {
 }
 
 fn as_json(front: &Front, found: &Found) -> Value {
-    let Found { capabilities, unwritable, counts, letters, unread, stuck } = found;
+    let Found { capabilities, unwritable, counts, letters, unread, stuck, engine } = found;
     let settings: BTreeMap<&str, &str> =
         capabilities.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let sessions: BTreeMap<&str, u64> =
@@ -195,7 +202,7 @@ fn as_json(front: &Front, found: &Found) -> Value {
             })
         })
         .collect();
-    json!({
+    let mut object = json!({
         "store": front.common.store,
         "tenant": front.common.tenant,
         "backend": capabilities.backend,
@@ -210,7 +217,11 @@ fn as_json(front: &Front, found: &Found) -> Value {
         "writable": unwritable.is_none(),
         "healthy": found.is_healthy(),
         "stuck": stuck,
-    })
+    });
+    if let Some(engine) = engine {
+        object["engine"] = engine::as_json(engine);
+    }
+    object
 }
 
 fn unread_as_json(why: Encoding, sessions: u64) -> Value {
@@ -222,7 +233,7 @@ fn unread_as_json(why: Encoding, sessions: u64) -> Value {
 }
 
 fn print(front: &Front, found: &Found) {
-    let Found { capabilities, unwritable, counts, letters, unread, stuck } = found;
+    let Found { capabilities, unwritable, counts, letters, unread, stuck, engine } = found;
     let out = &front.out;
     let row = |name: &str, value: &str| out.line(format!("{name:<9} {}", inline(value)));
     row("store", &front.common.store.to_string());
@@ -251,6 +262,9 @@ fn print(front: &Front, found: &Found) {
     for (at, (why, sessions)) in unread.iter().enumerate() {
         let line = format!("{}: {why} ({KEYS} names a file of keys)", counted(*sessions, "session"));
         row(if at == 0 { "unread" } else { "" }, &line);
+    }
+    if let Some(engine) = engine {
+        engine::print(out, engine);
     }
     if stuck.is_empty() {
         row("stuck", "nothing");

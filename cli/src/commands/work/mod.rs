@@ -13,12 +13,13 @@ use holdover_core::model::TokenUsage;
 use holdover_core::phrases;
 use holdover_core::store::OutcomeKind;
 use holdover_core::tool::Progress;
-use holdover_runtime_local::{Elsewhere, Provisional, RunObserver, Worker, WorkerOptions};
+use holdover_runtime_local::{CancellationToken, Elsewhere, Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
 
 use self::serve::{Ended, is_idle, serve};
 use crate::args::{Common, Work};
+use crate::engine::HowToWork;
 use crate::exit::{Exit, Failure};
 use crate::follow::REDRAW_EVERY;
 use crate::front::{Front, WorkerParts};
@@ -39,27 +40,25 @@ pub(crate) async fn works<End: Future<Output = ()>>(
     elsewhere: Option<Arc<dyn Elsewhere>>,
     beside: impl FnOnce(&Front) -> Result<End, Failure>,
 ) -> Result<Exit, Failure> {
+    if let Some(engine) = common.engine.as_ref().filter(|_| args.until_idle) {
+        let why = "--until-idle is for a worker alone: an engine keeps its workers";
+        return Err(Failure::wrong_use(format!("engine {engine}: {why}")));
+    }
     let teller = Arc::new(Teller::new(Out::new(common)));
     let observer = Some(Arc::clone(&teller) as Arc<dyn RunObserver>);
     let parts = WorkerParts { observer, queues: args.queue.clone(), elsewhere };
     let front = Front::serving(common, Some(&args.drive), IfMissing::Create, parts).await?;
-    let worker = Worker::new(
-        front.runtime.clone(),
-        WorkerOptions::default()
-            .max_running(args.max_running)
-            .tenant((!args.all_tenants).then(|| common.tenant.clone()))
-            .drain(args.drain.into())
-            .shutdown_grace(args.grace)
-            // On SQLite, other processes send no change hints.
-            .poll(Duration::from_secs(1)),
-    );
+    let worker = Worker::new(front.runtime.clone(), options_of(common, args));
+    let how = HowToWork { max_running: args.max_running, drain: args.drain.into(), grace: args.grace };
+    let work = async |stop: CancellationToken| match &front.engine {
+        None => Ok(worker.run(stop).await),
+        Some(engine) => both(&worker, engine.work(front.runtime.clone(), &how, stop.clone()), stop).await,
+    };
     let id = front.runtime.worker_id().clone();
-    let whose =
-        if args.all_tenants { "every tenant".to_owned() } else { format!("tenant {}", common.tenant) };
-    front.out.passing(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
+    front.out.passing(front.out.dim(&format!("worker {id} serves {}", served(common, args))));
     let end = beside(&front)?;
     let ended = tokio::select! {
-        ended = serve(&worker, args.until_idle.then_some(async || is_idle(&front).await)) => ended?,
+        ended = serve(work, args.until_idle.then_some(async || is_idle(&front).await)) => ended?,
         never = teller.draw() => match never {},
     };
     end.await;
@@ -84,6 +83,48 @@ pub(crate) async fn works<End: Future<Output = ()>>(
     front.out.object(&json!({ "worker": id, "stopped": why, "runs": runs }));
     front.close().await;
     Ok(exit)
+}
+
+/// Returns the options of the worker. Beside an engine, it is the net for sessions that the engine was not told of.
+fn options_of(common: &Common, args: &Work) -> WorkerOptions {
+    let options = match common.engine {
+        Some(_) => WorkerOptions::net(),
+        // On SQLite, other processes send no change hints.
+        None => WorkerOptions::default().poll(Duration::from_secs(1)),
+    };
+    options
+        .max_running(args.max_running)
+        .tenant((!args.all_tenants).then(|| common.tenant.clone()))
+        .drain(args.drain.into())
+        .shutdown_grace(args.grace)
+}
+
+/// Runs the net and the worker of an engine until `stop` is cancelled. If the worker of the engine fails, the net stops
+/// too.
+async fn both(
+    net: &Worker,
+    worker: impl Future<Output = Result<usize, Failure>>,
+    stop: CancellationToken,
+) -> Result<usize, Failure> {
+    let worker = async {
+        let left = worker.await;
+        stop.cancel();
+        left
+    };
+    let (left, with_engine) = tokio::join!(net.run(stop.clone()), worker);
+    Ok(left.max(with_engine?))
+}
+
+/// Returns the sessions that the worker serves, in words.
+fn served(common: &Common, args: &Work) -> String {
+    let whose = match args.all_tenants {
+        true => "every tenant".to_owned(),
+        false => format!("tenant {}", common.tenant),
+    };
+    match &common.engine {
+        Some(engine) => format!("what {engine} asks for, and as its net {whose}, on {}", common.store),
+        None => format!("{whose} on {}", common.store),
+    }
 }
 
 /// Reports the work in progress. If progress is drawn, only finished runs are printed.

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use holdover_core::store::{PAGE_ROWS_MAX, SessionQuery, SessionStatus, SessionSummary};
-use holdover_runtime_local::{AgentSource, Worker};
+use holdover_runtime_local::AgentSource;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Failure;
@@ -29,18 +29,22 @@ pub(super) enum Ended {
     AtOnce(Told),
 }
 
-/// Runs the worker until a stop signal or, if requested, until there is nothing left to do. Sessions that the worker
-/// has claimed by then are left to other workers or checked once more, so that no session stays held without a run.
+/// Runs the worker until a stop signal or, if requested, until there is nothing left to do. `work` runs until its token
+/// is cancelled, and returns the number of runs that were dropped. Sessions that the worker has claimed by then are left to
+/// other workers or checked once more, so that no session stays held without a run.
 pub(super) async fn serve(
-    worker: &Worker,
+    work: impl AsyncFn(CancellationToken) -> Result<usize, Failure>,
     until_idle: Option<impl AsyncFn() -> Result<bool, Failure>>,
 ) -> Result<Ended, Failure> {
     let mut signals = Signals::listen()?;
     loop {
         let stop = CancellationToken::new();
-        let mut working = pin!(worker.run(stop.clone()));
+        let mut working = pin!(work(stop.clone()));
         let mut told = tokio::select! {
-            _ = &mut working => None,
+            left = &mut working => {
+                left?;
+                None
+            }
             told = signals.next() => Some(told),
             idle = idle(until_idle.as_ref()) => {
                 idle?;
@@ -53,7 +57,7 @@ pub(super) async fn serve(
         }
         let left = loop {
             tokio::select! {
-                left = &mut working => break left,
+                left = &mut working => break left?,
                 again = signals.next() => match told {
                     Some(_) => return Ok(Ended::AtOnce(again)),
                     None => {
@@ -120,7 +124,7 @@ mod tests {
 
     use holdover_core::ids::TenantId;
     use holdover_models::{ModelRef, connect};
-    use holdover_runtime_local::{Agent, Agents, Execute, Runtime, RuntimeOptions, WorkerOptions};
+    use holdover_runtime_local::{Agent, Agents, Execute, Runtime, RuntimeOptions, Worker, WorkerOptions};
     use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
     use super::*;
@@ -152,7 +156,8 @@ mod tests {
             Ok(true)
         };
         let worker = Worker::new(runtime.clone(), WorkerOptions::default());
-        assert_eq!(serve(&worker, Some(look)).await.unwrap(), Ended::Idle);
+        let work = async |stop| Ok(worker.run(stop).await);
+        assert_eq!(serve(work, Some(look)).await.unwrap(), Ended::Idle);
         assert!(overtaken.load(Ordering::SeqCst));
         assert_eq!(status().await, SessionStatus::Idle);
     }
