@@ -3,6 +3,8 @@
 //! It uses the engine as a service would, through the `holdover` facade, and in the same run measures the cost of
 //! bare writes of the same bytes. It asserts no times, because machines differ.
 
+#[cfg(feature = "engines")]
+mod engines;
 mod growth;
 mod machine;
 mod raw;
@@ -51,6 +53,9 @@ enum What {
     All(Page),
     /// The waits of workers and people beside many sessions: SQLite, and each server whose URL is given.
     Scaling(scaling::Scaling),
+    /// Turns that Temporal and Restate decide on, beside a worker alone.
+    #[cfg(feature = "engines")]
+    Engines(engines::Engines),
     /// The workload for comparisons with other engines, once, as a line of JSON.
     Work(work::Work),
     /// The time after which a new process continues after a kill, as a line of JSON.
@@ -119,6 +124,11 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
         What::Sessions(page) => return page.write([false, false, true, false]).await,
         What::Stores(page) => return page.write([false, false, false, true]).await,
         What::All(page) => return page.write([true; 4]).await,
+        #[cfg(feature = "engines")]
+        What::Engines(engines) => {
+            let text = engines.measure(&command()).await?;
+            return keep(&text, engines.report.as_deref());
+        }
         What::Scaling(scaling) => {
             let text = scaling.measure(&command()).await?;
             return keep(&text, scaling.report.as_deref());
@@ -158,10 +168,12 @@ fn keep(page: &str, file: Option<&Path>) -> Result<(), Failed> {
 
 /// The environment variables that hold the URLs of servers. Each comes with the launcher's name for a server of this
 /// kind.
-const SERVERS: [(&str, &str); 3] = [
+const SERVERS: [(&str, &str); 5] = [
     ("HOLDOVER_POSTGRES_URL", "postgres"),
     ("HOLDOVER_REDIS_URL", "redis"),
     ("HOLDOVER_REDIS_CLUSTER_URL", "redis-cluster"),
+    ("HOLDOVER_TEMPORAL_URL", "temporal"),
+    ("HOLDOVER_RESTATE_INGRESS_URL", "restate"),
 ];
 
 /// Returns the command that repeats this run, without the addresses of servers, which may hold a password.
@@ -176,7 +188,8 @@ fn command() -> String {
         [] => String::new(),
         _ => format!("cargo run -p holdover-launcher -- {} -- ", servers.join(" ")),
     };
-    format!("{launched}cargo run{profile} -p holdover-benchmarks -- {given}")
+    let features = if cfg!(feature = "engines") { " --features engines" } else { "" };
+    format!("{launched}cargo run{profile} -p holdover-benchmarks{features} -- {given}")
 }
 
 #[allow(clippy::print_stdout, reason = "a program that tells what it measured")]
