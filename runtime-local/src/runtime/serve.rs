@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Runtime;
 use crate::drive::{Leaving, Plan};
 use crate::engine::{Known, Ran};
-use crate::error::{RuntimeError, RuntimeErrorKind};
+use crate::error::RuntimeError;
 use crate::host::Try;
 
 /// The pause after the store did not answer or refused a request.
@@ -96,12 +96,8 @@ impl Runtime {
     async fn serve_due(&self, key: &SessionKey) -> Ran {
         match self.try_serve(key).await {
             Ok(ran) => ran,
-            Err(error) if error.kind() == RuntimeErrorKind::Unavailable => {
-                tracing::debug!(session = %key, %error, "not served");
-                Ran::Later(NO_ANSWER)
-            }
             Err(error) => {
-                tracing::error!(session = %key, %error, "a session could not be served");
+                tracing::warn!(session = %key, %error, "a session could not be served; it is tried again");
                 Ran::Later(NO_ANSWER)
             }
         }
