@@ -19,6 +19,6 @@ pub use holdover_store::{text, time};
 pub use machine::breaker;
 pub use words::{
     agent, background, children, custom, delta, ending, error, event, gate, handoff, history, hook, ids,
-    image, letter, list, mailbox, message, mode, model, output, panel, parameters, payload, phrases,
-    procedure, prompt, provision, remote, run, skill, suspension, tool, usage,
+    image, letter, list, mailbox, message, mode, model, output, panel, parameters, payload, phrases, plan,
+    procedure, prompt, provision, remote, run, signal, skill, suspension, tool, usage,
 };

@@ -35,16 +35,16 @@ pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
 pub use elsewhere::{Elsewhere, ElsewhereError};
 pub use engine::{Engine, EngineError, Known, Seen, WakeUp};
-pub use error::{AgentError, RuntimeError, RuntimeErrorKind};
+pub use error::{AgentError, RuntimeError, RuntimeErrorKind, SignalError};
 pub use observer::{Provisional, RunObserver, StoreOutage};
 pub use runtime::{
-    Answered, Approval, BeginChild, Breaking, Breaks, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding,
-    DeadLetter, DeadLetterPage, Deciders, Deliver, Delivered, DeliveredItem, DeltaEntry, Denial,
-    EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later,
-    MessageEntry, Move, Next, PendingEntry, PendingPage, QueuedMessage, Replay, Response, Retention,
-    RunHandle, RunReport, Runtime, RuntimeOptions, Served, Shown, Snapshot, Standing, Started, Taken, Tree,
-    TreeCursor, TreeEntry, TreeMember, TreeShown, UnreadablePending, agent_label, glance_of, is_due,
-    machine_of, only_looks, outcome_of,
+    AgentRecord, Answered, Approval, BeginChild, Breaking, Breaks, CheckpointEntry, ChildEntry, ChildPlace,
+    ChildStanding, DeadLetter, DeadLetterPage, Deciders, Deliver, Delivered, DeliveredItem, DeltaEntry,
+    Denial, EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff,
+    HeldSignal, Later, MessageEntry, Move, Next, PendingEntry, PendingPage, QueuedMessage, Replay, Response,
+    Retention, RunHandle, RunReport, Runtime, RuntimeOptions, Served, Shown, Signal, Snapshot, Standing,
+    StartRecorded, Started, Taken, Tree, TreeCursor, TreeEntry, TreeMember, TreeShown, UnreadablePending,
+    agent_label, glance_of, is_due, machine_of, only_looks, outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

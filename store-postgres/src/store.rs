@@ -1,7 +1,7 @@
 //! The store: implements the contract on rows in a database.
 
-use holdover_store::StoreError;
 use holdover_store::rows::RowStore;
+use holdover_store::{OpenTransaction, StoreError};
 
 use crate::call::GRACE;
 use crate::open::{self, Opened};
@@ -87,4 +87,6 @@ impl PostgresStore {
     }
 }
 
-holdover_store::forward_store! { [] PostgresStore, |store| store.rows }
+holdover_store::forward_store! { [] PostgresStore, |store| store.rows, async {
+    Ok(OpenTransaction::new(PostgresTransaction::begin(&store.rows).await?))
+} }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use holdover_store::ids::SessionKey;
 use holdover_store::rows::{Found, RowStore, Transaction, Verdict, Want, Write};
-use holdover_store::{Retry, StateStore, StoreError, StoreErrorKind};
+use holdover_store::{Retry, StateStore, StoreError, StoreErrorKind, StoreTransaction};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Postgres};
 use tokio::sync::Mutex;
@@ -23,6 +23,8 @@ use crate::sql::Sql;
 /// transaction.
 const ENTER: &str = "SAVEPOINT holdover";
 const LEAVE: &str = "ROLLBACK TO SAVEPOINT holdover";
+/// Checks the constraints that would otherwise be checked at the end. Fails if an earlier statement has failed.
+const CHECK: &str = "SET CONSTRAINTS ALL IMMEDIATE";
 
 /// A transaction in a store's database that writes the caller's own tables and one session: both or neither.
 ///
@@ -215,6 +217,24 @@ impl Open {
 impl fmt::Debug for PostgresTransaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresTransaction").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl StoreTransaction for PostgresTransaction {
+    /// Fails if a statement has failed, or if a deferred constraint of the caller's tables is violated. Later statements
+    /// are checked at once.
+    async fn check(&mut self) -> Result<(), StoreError> {
+        const OPERATION: &str = "check";
+        let Self { open, unknown, store } = self;
+        let Some(open) = open.get_mut() else { return Err(over(unknown, OPERATION)) };
+        let bound = store.rows().0.caller.options.operation_timeout + GRACE;
+        let checked = timeout(bound, open.execute(CHECK.to_owned())).await.unwrap_or(Err(Fault::Silent));
+        checked.map_err(|fault| fault.of(OPERATION, None, false))
+    }
+
+    fn into_store(self: Box<Self>) -> Arc<dyn StateStore> {
+        Self::into_store(*self)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use holdover_store::rows::RowStore;
-use holdover_store::{StoreError, StoreErrorKind};
+use holdover_store::{OpenTransaction, StoreError, StoreErrorKind};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::gaps::Gaps;
@@ -45,7 +45,9 @@ pub struct SqliteStore {
     store: RowStore<SqliteRows>,
 }
 
-holdover_store::forward_store! { [] SqliteStore, |sqlite| sqlite.store }
+holdover_store::forward_store! { [] SqliteStore, |sqlite| sqlite.store, async {
+    Ok(OpenTransaction::new(SqliteTransaction::begin(&sqlite.store).await?))
+} }
 
 impl SqliteStore {
     /// Opens the database, creates it if the file does not exist, and migrates its schema. Several processes may open

@@ -10,7 +10,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use holdover_store::ids::SessionKey;
 use holdover_store::rows::{Found, RowStore, Transaction, Verdict, Want, Write};
-use holdover_store::{Retry, StateStore, StoreError};
+use holdover_store::{Retry, StateStore, StoreError, StoreTransaction};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -163,6 +163,19 @@ impl SqliteTransaction {
 impl fmt::Debug for SqliteTransaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqliteTransaction").field("ended", &self.ended.get()).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl StoreTransaction for SqliteTransaction {
+    /// Fails if the transaction was undone. SQLite has nothing else to find, because foreign keys are not enforced.
+    async fn check(&mut self) -> Result<(), StoreError> {
+        self.send("check", |_| (), Command::Read).await?.unwrap_or_else(|panic| resume_unwind(panic));
+        Ok(())
+    }
+
+    fn into_store(self: Box<Self>) -> Arc<dyn StateStore> {
+        Self::into_store(*self)
     }
 }
 

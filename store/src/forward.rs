@@ -14,10 +14,18 @@
 ///
 /// forward_store! { [S: StateStore] Named<S>, |named| named.store }
 /// ```
+///
+/// A backend with [transactions of the caller](crate::StoreTransaction) adds a future that begins one, as in
+/// `|named| named.store, named.open_transaction()`.
 #[macro_export]
 macro_rules! forward_store {
     ([$($generics:tt)*] $type:ty, |$store:ident| $inner:expr) => {
-        $crate::__each_operation! { [$crate::__forward_operations] [$($generics)*] $type, |$store| $inner; }
+        $crate::forward_store! { [$($generics)*] $type, |$store| $inner, $crate::StateStore::begin(&$inner) }
+    };
+    ([$($generics:tt)*] $type:ty, |$store:ident| $inner:expr, $begin:expr) => {
+        $crate::__each_operation! {
+            [$crate::__forward_operations] [$($generics)*] $type, |$store| $inner, $begin;
+        }
     };
 }
 
@@ -26,7 +34,7 @@ macro_rules! forward_store {
 #[macro_export]
 macro_rules! __forward_operations {
     (
-        [$($generics:tt)*] $type:ty, |$store:ident| $inner:expr;
+        [$($generics:tt)*] $type:ty, |$store:ident| $inner:expr, $begin:expr;
         $($_request:ident = $method:ident($($arg:ident: [$($given:tt)+] $_kept:ty),*)
             -> $_answer:ident($outcome:ty), writes: $_writes:literal;)*
     ) => {
@@ -43,6 +51,10 @@ macro_rules! __forward_operations {
             ) -> Result<Vec<$crate::payload::Digest>, $crate::StoreError> {
                 let $store = self;
                 (&$inner).digests(tenant, words)
+            }
+            async fn begin(&self) -> Result<$crate::OpenTransaction, $crate::StoreError> {
+                let $store = self;
+                $begin.await
             }
             $(
                 async fn $method(&self, $($arg: $($given)+),*) -> Result<$outcome, $crate::StoreError> {

@@ -34,6 +34,7 @@ mod session;
 pub mod text;
 pub mod time;
 mod tombstone;
+mod transaction;
 
 use std::time::Duration;
 
@@ -67,6 +68,7 @@ pub use session::{
     SessionStatus, SessionSummary, Start, StatusCas,
 };
 pub use tombstone::{TOMBSTONE_STANDS, Tombstone};
+pub use transaction::{OpenTransaction, StoreTransaction};
 
 use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use crate::payload::Digest;
@@ -96,7 +98,8 @@ use crate::payload::Digest;
 /// - **Tenants** are part of every key. For an id of another tenant, a call returns exactly the same as for
 ///   an unknown id (INV-35).
 ///
-/// No method has a default body: a wrapper that forgets one does not compile.
+/// No method but [`begin`](Self::begin) has a default body: a wrapper that forgets one does not compile. One that forgets
+/// `begin` refuses transactions.
 #[async_trait]
 pub trait StateStore: Send + Sync + 'static {
     /// Returns the promises of this backend under its present settings. The store reads the settings when it is
@@ -287,6 +290,19 @@ pub trait StateStore: Send + Sync + 'static {
     /// number of sessions to which the rule applies, not with its square. A cursor of another rule fails with
     /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). A call may also remove old tombstones.
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError>;
+
+    // Transactions of the caller
+
+    /// Begins a transaction in which the caller writes its own tables, and then makes one write to one session. Both
+    /// are written, or neither is. While it is open, other writes to the store may have to wait for it, and the
+    /// store limits the time for which it stays open.
+    ///
+    /// # Errors
+    /// [`Unsupported`](StoreErrorKind::Unsupported) if the backend has no such transactions. This is the default.
+    async fn begin(&self) -> Result<OpenTransaction, StoreError> {
+        let detail = "this store has no transactions in which a caller can write its own tables";
+        Err(StoreError::new(StoreErrorKind::Unsupported, "begin", detail))
+    }
 }
 
 forward_store! { [S: StateStore + ?Sized] std::sync::Arc<S>, |store| **store }

@@ -98,6 +98,9 @@ impl Labels {
     pub const ROOT: &'static str = "root";
     /// The label for the id of the task that another program gave to this session. The runtime sets it.
     pub const TASK: &'static str = "task";
+    /// The label for the name of the schedule that started this session. The schedule sets it. A fork does not have it,
+    /// because no schedule started the fork.
+    pub const SCHEDULE: &'static str = "schedule";
     /// The labels that name the receiver of a session's outcome. A session that continues another session has them
     /// only if it owes that outcome.
     pub const OF_CALLER: [&'static str; 3] = [Self::PARENT, Self::ROOT, Self::TASK];

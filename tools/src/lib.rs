@@ -14,6 +14,7 @@
 //! | `run_command` | runs a program or a shell line; dangerous | at_most_once |
 //! | `ask_user` | asks the user who follows the session | read_only, on the client |
 //! | `sleep` | waits durably: nothing runs during the wait | idempotent |
+//! | `wait_for` | waits durably for a named signal | read_only |
 //!
 //! [`Root::mentions_in`] finds the files that a message mentions, such as `@src/main.rs`, with their digests and sizes.
 //!
@@ -41,6 +42,7 @@ mod skills;
 mod sleep;
 #[cfg(test)]
 mod testing;
+mod wait;
 
 pub use command::{
     CommandCarrier, CommandTool, InvalidCommandTool, NoProgram, check_declaration, no_parameters,

@@ -7,10 +7,10 @@ use holdover_core::tool::Tool;
 
 use crate::command::{self, CommandTool, InvalidCommandTool, run_command};
 use crate::files::{Root, edit_file, list_files, read_file, search_files, write_file};
-use crate::{ask, sleep};
+use crate::{ask, sleep, wait};
 
 /// The names of all built-in tools, in the order in which a model should see them.
-pub const BUILT_IN: [&str; 8] = [
+pub const BUILT_IN: [&str; 9] = [
     "list_files",
     "read_file",
     "search_files",
@@ -19,6 +19,7 @@ pub const BUILT_IN: [&str; 8] = [
     "run_command",
     "ask_user",
     "sleep",
+    "wait_for",
 ];
 
 /// Returns the built-in tool `name` on `root`, or `None` if there is no such tool. Commands get only the usual
@@ -62,6 +63,7 @@ impl ToolSet {
             "run_command" => Arc::new(run_command(tool_name, root, self.environment.clone())),
             "ask_user" => Arc::new(ask::ask_user(tool_name)),
             "sleep" => Arc::new(sleep::sleep(tool_name)),
+            "wait_for" => Arc::new(wait::wait_for(tool_name)),
             _ => return None,
         })
     }
@@ -118,6 +120,7 @@ mod tests {
                 ("run_command", AtMostOnce, true, RunsOn::Server),
                 ("ask_user", ReadOnly, false, RunsOn::Client),
                 ("sleep", Idempotent, false, RunsOn::Server),
+                ("wait_for", ReadOnly, false, RunsOn::Server),
             ]
         );
     }
@@ -142,6 +145,7 @@ mod tests {
             (profile("list_files", json!({})), write("a.txt"), true),
             (profile("run_command", json!({ "command": "ls" })), read("a.txt"), true),
             (profile("sleep", json!({ "seconds": 1 })), write("a.txt"), false),
+            (profile("wait_for", json!({ "name": "a", "within_seconds": 1 })), write("a.txt"), false),
             (profile("ask_user", json!({ "question": "?" })), write("a.txt"), false),
         ] {
             assert_eq!(one.conflicts_with(&other), conflict, "{one:?} {other:?}");

@@ -60,7 +60,9 @@ impl Fixture {
         );
         match tool.call(call(arguments)).await {
             Ok(ToolReturn::Output(output)) => Ok(output.content),
-            Ok(ToolReturn::After { .. }) => panic!("{name} answered later"),
+            Ok(ToolReturn::After { .. } | ToolReturn::At { .. } | ToolReturn::Signal { .. }) => {
+                panic!("{name} answered later")
+            }
             Err(ToolError::Failed(line)) => Err(line),
             Err(error @ (ToolError::NotRun(_) | ToolError::Transient { .. } | ToolError::Lost(_))) => {
                 panic!("{error}")

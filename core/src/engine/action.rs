@@ -52,6 +52,21 @@ pub enum Action {
         /// The call.
         call: ModelCall,
     },
+    /// Ask the code that plans the session for its next decisions. Answer: [`Reply::Planned`](super::Reply::Planned), as
+    /// soon as the code waits for results.
+    Plan {
+        /// The id for the answer.
+        id: ActionId,
+        /// True to begin the code first. It is false only if this run has begun it.
+        begins: bool,
+        /// The messages of the transcript that the code is told again first, to be read from the store. `None` if there
+        /// are none.
+        again: Option<MessageRange>,
+        /// The messages that the code is told then, in order.
+        told: Vec<(MessageSeq, Arc<Message>)>,
+        /// The most calls that the code may add.
+        room: usize,
+    },
     /// Summarise old messages. [`compaction`](crate::engine::compaction) decides where to cut and builds the
     /// request to the model. Answer within the agent's time limit: [`Reply::Summarised`](super::Reply::Summarised).
     Summarise {

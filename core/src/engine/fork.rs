@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::calls::results::{ended_waiting, result_of_end};
+use crate::engine::calls::waits_for;
 use crate::engine::{STATE_FORMAT, compaction};
 use crate::machine::custom::{self, Merged};
 use crate::machine::{
@@ -297,6 +298,10 @@ fn closed(was: &Call, is: &Call, edited: Option<String>) -> Result<ToolResult, W
         (&was.state, &is.state)
     {
         return Ok(ended_waiting(is, *reason, output, *again, edited));
+    }
+    if let (CallState::AwaitingSignal { name, .. }, CallState::Cancelled { reason }) = (&was.state, &is.state)
+    {
+        return Ok(ended_waiting(is, *reason, &waits_for(name), false, edited));
     }
     // A call that was done has its own result; nothing else can stand for it.
     match result_of_end(is, edited) {

@@ -32,6 +32,7 @@ mod gate;
 mod inbox;
 mod mind;
 mod model;
+mod plan;
 mod progress;
 mod reply;
 mod start;
@@ -40,7 +41,10 @@ mod stuck;
 mod turn;
 mod writes;
 
-pub use crate::machine::turn::{STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_ASKING, STATE_FORMAT_LINKED};
+pub use crate::machine::format::{
+    STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_ASKING, STATE_FORMAT_LATER, STATE_FORMAT_LED,
+    STATE_FORMAT_LINKED,
+};
 pub use crate::words::run::{RunDetail, RunKind, RunOutcome};
 pub use action::{Action, ActionId, CallOut, ModelCall, Outcome, Shown};
 pub use calls::doubts::DOUBTS_OPEN_MAX;
@@ -89,7 +93,7 @@ impl StepIterator {
         }
         match self.cx.output.actions.pop_front() {
             Some(action) => action,
-            None => Action::Await { until: self.wakes_at() },
+            None => Action::Await { until: self.awaits_until() },
         }
     }
 
@@ -108,6 +112,7 @@ impl StepIterator {
             | Reply::Provisioned { .. }
             | Reply::ModelAnswered { .. }
             | Reply::ModelStopped { .. }
+            | Reply::Planned { .. }
             | Reply::Summarised { .. }
             | Reply::Shortened { .. }
             | Reply::Consulted { .. }
@@ -170,6 +175,14 @@ impl StepIterator {
         if self.is_held() || self.cx.end.exit.is_some() {
             return;
         }
+        if let Some(Reply::Planned { .. }) = &reply
+            && !self.cx.mind.draft.close.is_empty()
+        {
+            // The code has gone on, so what the store may still refuse is settled first.
+            self.replies.extend(reply);
+            self.replies.rotate_right(1);
+            return self.hold_for_commit(Vec::new());
+        }
         if self.writes.before.is_none() && self.somebody_may_answer() {
             self.writes.before = Some((self.cx.mind.clone(), Vec::new()));
         }
@@ -197,6 +210,7 @@ impl StepIterator {
             }
             Reply::Provisioned { id, result } => self.cx.turn().on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.cx.model().on_model(id, result),
+            Reply::Planned { id, result } => self.cx.plan().on_planned(id, result),
             Reply::ModelStopped { of, said, used } => self.cx.model().on_model_stopped(of, said, used),
             Reply::Summarised { id, result, shorter } => {
                 self.cx.compaction().on_summarised(id, result, shorter)
@@ -258,6 +272,11 @@ impl StepIterator {
         !self.cx.mind.open.is_empty() || self.writes.writing.as_ref().is_some_and(Writing::opens)
     }
 
+    /// Returns true if everything that was decided is durable.
+    fn is_all_durable(&self) -> bool {
+        self.writes.writing.is_none() && !self.cx.mind.draft.is_due()
+    }
+
     /// Returns true if decisions must wait: a held commit waits or is on its way, or the inbox must be read first.
     fn is_held(&self) -> bool {
         self.cx.out.news.awaited().is_some() || self.writes.are_held()
@@ -290,6 +309,12 @@ impl StepIterator {
             .flatten()
             .filter(|at| *at > self.cx.run.now)
             .min()
+    }
+
+    /// Returns the instant at which the run must act without a reply, or at which a message for later may be taken.
+    fn awaits_until(&self) -> Option<Timestamp> {
+        let later = self.cx.next_later().filter(|_| !self.is_held());
+        self.wakes_at().into_iter().chain(later).min()
     }
 
     /// Returns the transitions since the last call of this method, in order. They are recorded only if hooks

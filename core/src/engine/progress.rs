@@ -38,6 +38,7 @@ impl StepIterator {
             return false;
         }
         self.read_news();
+        self.cx.mind.ripen(self.cx.run.now);
         self.cx.mind.settle_inbox();
         self.cx.mind.take_up_aside();
         if let Some(moves) = self.begin_from_outside() {
@@ -76,6 +77,7 @@ impl StepIterator {
         }
         match &self.cx.mind.machine.state {
             AgentState::Provisioning { .. } => self.provision(),
+            AgentState::Thinking { .. } if self.cx.run.is_planned() => self.ask_code(),
             AgentState::Thinking { .. } => self.think(),
             AgentState::Streaming { .. } => self.commit_if_due(),
             AgentState::Executing { .. } => self.execute(),
@@ -98,7 +100,7 @@ impl StepIterator {
         if self.cx.out.outside.noted.insert(request.seq()) {
             self.cx.mind.draft.decided = true;
         }
-        if self.writes.writing.is_some() || self.cx.mind.draft.is_due() {
+        if !self.is_all_durable() {
             self.commit_if_due();
             return Some(false);
         }
@@ -119,12 +121,8 @@ impl StepIterator {
 
     /// Starts calls, stages results and commits, in the order that durability requires.
     fn execute(&mut self) -> bool {
-        if self.cx.children().take_outcomes()
-            || self.cx.calls().take_answer()
-            || self.cx.inbox().deny_by_message()
-            || self.cx.calls().take_expiry()
-        {
-            return true;
+        if let Some(moves) = self.take_what_came() {
+            return moves;
         }
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
         if batch.stopping.is_some() {
@@ -136,10 +134,9 @@ impl StepIterator {
                 self.commit_if_due();
             }
             // The decision to stop the step must be durable before a child is stopped.
-            let durable = self.writes.writing.is_none() && !self.cx.mind.draft.is_due();
-            return durable && self.cx.children().stop();
+            return self.is_all_durable() && self.cx.children().stop();
         }
-        let durable = self.writes.writing.is_none() && !self.cx.mind.draft.is_due();
+        let durable = self.is_all_durable();
         if self.cx.children().start(durable) {
             return true;
         }
@@ -168,7 +165,7 @@ impl StepIterator {
             }
             return false;
         }
-        let durable = !self.cx.mind.draft.is_due() && self.writes.writing.is_none();
+        let durable = self.is_all_durable();
         if !free.is_empty() && (!self.cx.run.is_sync() || durable) {
             self.cx.calls().send(&free);
             return true;
@@ -192,7 +189,8 @@ impl StepIterator {
         if self.cx.mind.draft.is_due() {
             let held_until =
                 self.cx.mind.step.answered_at.map(|at| at.as_ms().saturating_add(ANSWER_HELD_MS_MAX));
-            let may_wait = only_reads && held_until.is_some_and(|until| self.cx.run.now.as_ms() < until);
+            let in_time = held_until.is_some_and(|until| self.cx.run.now.as_ms() < until);
+            let may_wait = only_reads && in_time && !self.cx.drafts_effect();
             if !may_wait || self.cx.run.is_sync() {
                 self.commit(None, Vec::new());
             }
@@ -202,6 +200,23 @@ impl StepIterator {
             self.stage(Vec::new());
         }
         false
+    }
+
+    /// Takes what has come for the calls, and tells it to code that plans. Returns none if nothing has come, and false if a
+    /// reply must come first.
+    fn take_what_came(&mut self) -> Option<bool> {
+        let durable = self.is_all_durable();
+        if let Some(moves) = self.cx.children().take_outcomes(durable) {
+            if !moves {
+                self.commit_if_due();
+            }
+            return Some(moves);
+        }
+        let came = self.cx.calls().take_answer()
+            || self.cx.calls().take_signal()
+            || self.cx.inbox().deny_by_message()
+            || self.cx.calls().take_expiry();
+        if came { Some(true) } else { self.plan_first() }
     }
 
     /// Sends the calls whose start mark is acknowledged. If no call starts any more, takes their marks back.
@@ -220,18 +235,14 @@ impl StepIterator {
 
     /// Takes the answers that have come for waiting calls. If there are none, parks the run.
     fn confirm(&mut self) -> bool {
-        if self.cx.children().take_outcomes()
-            || self.cx.calls().take_answer()
-            || self.cx.inbox().deny_by_message()
-            || self.cx.calls().take_expiry()
-        {
-            return true;
+        if let Some(moves) = self.take_what_came() {
+            return moves;
         }
         if !self.cx.is_up_to_date() || self.cx.children().are_attended_to() {
             return false;
         }
-        if self.cx.children().look() {
-            return true;
+        if let Some(moves) = self.look() {
+            return moves;
         }
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
         let Some(suspension) = classify_suspension(batch, self.cx.run.now) else { return false };
@@ -330,7 +341,7 @@ impl StepIterator {
     }
 
     /// Commits everything that is due. Returns true if the run may go on meanwhile.
-    fn commit_first(&mut self) -> bool {
+    pub(super) fn commit_first(&mut self) -> bool {
         self.commit_if_due();
         !(self.is_held() || self.cx.run.is_sync() && self.writes.writing.is_some())
     }

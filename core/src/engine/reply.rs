@@ -9,6 +9,7 @@ use crate::words::gate::ApprovalTerms;
 use crate::words::history::Shorter;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::model::{ModelAnswer, ModelError, PartialUse, StopReason, TokenUsage};
+use crate::words::plan::{PlanError, Planned};
 use crate::words::tool::{ResourceProfile, ToolError, ToolOutput, ToolReturn};
 
 /// A reply of the runtime: the result of an action, or news.
@@ -34,6 +35,13 @@ pub enum Reply {
         id: ActionId,
         /// The answer, or the error.
         result: Result<ModelAnswer, ModelError>,
+    },
+    /// The answer to [`Action::Plan`](super::Action::Plan).
+    Planned {
+        /// The id of the action.
+        id: ActionId,
+        /// The decisions of the code.
+        result: Result<Planned, PlanError>,
     },
     /// The answer to [`Action::StopModel`](super::Action::StopModel).
     ModelStopped {

@@ -37,6 +37,7 @@ impl StepIterator {
     /// wake it.
     pub(super) fn is_going_nowhere(&self) -> bool {
         self.cx.out.is_empty()
+            && !self.cx.code.is_asked()
             && !self.cx.past.is_reading()
             && self.cx.end.exit.is_none()
             && self.cx.end.leaving.is_none()
@@ -56,8 +57,8 @@ impl StepIterator {
                         && !drafted.iter().any(|new| new.id == *pending)
                         && !self.writes.writing.as_ref().is_some_and(|writing| writing.opens_this(pending))
                 }
-                // The ends of background children have no pending call.
-                None => owed.kind != OwedKind::Child,
+                // The ends of background children and signals have no pending call.
+                None => !matches!(owed.kind, OwedKind::Child | OwedKind::Signal),
             })
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Writing {
     pub(super) closes: bool,
     /// The calls to send once the write is acknowledged.
     marks: Vec<CallId>,
+    /// The calls whose results the write makes durable. The value is true if the call succeeded.
+    results: BTreeMap<CallId, bool>,
     /// The results that the write stages.
     staged: BTreeMap<CallId, Ended>,
     opened: Vec<PendingId>,
@@ -109,6 +111,8 @@ impl StepIterator {
     /// Puts all decisions into one commit and sends it.
     pub(super) fn commit(&mut self, release: Option<Release>, marks: Vec<CallId>) {
         debug_assert!(self.cx.mind.draft.fault.is_none(), "what cannot be stored is heeded before a commit");
+        let added = self.cx.mind.draft.results.iter().map(|added| (added.call.clone(), added.done));
+        let added: Vec<(CallId, bool)> = added.collect();
         let commit = match self.build(release) {
             Ok(commit) => commit,
             Err(error) => return self.cx.give_up(ErrorInfo::new("engine.encode", error.to_string())),
@@ -120,6 +124,7 @@ impl StepIterator {
             held: commit.release.is_some() || !commit.close.is_empty(),
             closes: !commit.close.is_empty(),
             marks,
+            results: self.successes(&commit.stage).chain(added).collect(),
             staged: self.ended_of(&commit.stage),
             opened: commit.open.iter().map(|open| open.id.clone()).collect(),
             closed: commit.close.clone(),
@@ -137,7 +142,12 @@ impl StepIterator {
             Some(outcome) if release.is_some() => Some(self.run_end(outcome)?),
             Some(_) | None => None,
         };
-        let nothing_new = !self.cx.mind.moved && !self.cx.mind.draft.is_due_beyond_run_started();
+        let format = self.cx.format();
+        // Held items may need a newer format although nothing else has changed.
+        let raises = matches!(release, Some(Release::To { .. }))
+            && self.cx.mind.inbox.holds_new()
+            && format > self.cx.run.found.format;
+        let nothing_new = !self.cx.mind.moved && !self.cx.mind.draft.is_due_beyond_run_started() && !raises;
         let stage =
             if self.cx.mind.machine.state.batch().is_some() { self.cx.mind.unstaged() } else { Vec::new() };
         let draft = std::mem::take(&mut self.cx.mind.draft);
@@ -170,7 +180,7 @@ impl StepIterator {
             Some(Release::GiveBack { .. }) => None,
             Some(Release::To { .. }) | None => Some(self.cx.mind.inbox.seen),
         };
-        let state = NewState { format: self.cx.format(), payload: Payload::json(&self.cx.mind.machine)? };
+        let state = NewState { format, payload: Payload::json(&self.cx.mind.machine)? };
         Ok(Commit {
             operation,
             expected_version: Some(self.writes.version),
@@ -214,6 +224,19 @@ impl StepIterator {
         results.iter().filter_map(kept).collect()
     }
 
+    /// Returns for each of these results if its call succeeded. Only code asks for that.
+    fn successes(&self, results: &[StagedResult]) -> impl Iterator<Item = (CallId, bool)> {
+        let of_code = self.cx.run.is_planned();
+        let results = results.iter().filter(move |_| of_code);
+        results.map(|staged| (staged.call.clone(), self.cx.mind.is_done(&staged.call)))
+    }
+
+    /// Returns true if the write that is on its way makes the result of this call durable and the call succeeded, and
+    /// false if the call did not succeed. Returns `None` if the write does not hold the result.
+    pub fn writes_result(&self, call: &CallId) -> Option<bool> {
+        self.writes.writing.as_ref().and_then(|writing| writing.results.get(call).copied())
+    }
+
     /// Stages the results of the calls that have ended, with the marks of the calls that start next.
     pub(super) fn stage(&mut self, marks: Vec<CallId>) {
         let staging = self.cx.mind.staging(marks.clone());
@@ -223,6 +246,7 @@ impl StepIterator {
             held: false,
             closes: false,
             marks,
+            results: self.successes(&staging.results).collect(),
             staged: self.ended_of(&staging.results),
             opened: Vec::new(),
             closed: Vec::new(),

@@ -12,6 +12,7 @@ use crate::words::ending::CancelReason;
 use crate::words::ids::{CallId, MessageSeq, StepNumber};
 use crate::words::output::OutputCheck;
 use crate::words::payload::is_default;
+use crate::words::tool::ResourceProfile;
 
 /// The calls of one step, in call order.
 ///
@@ -52,6 +53,10 @@ pub struct Batch {
     /// the turn goes on, unless the refusal also ends it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
+    /// True if the step stays open, because code plans it: calls are added while others run, a call leaves the batch when
+    /// it ends, and an empty batch waits for the code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
 }
 
 impl Batch {
@@ -78,7 +83,22 @@ impl Batch {
             for_more: false,
             for_procedure: false,
             aborted: false,
+            open: false,
         }
+    }
+
+    /// Creates the batch of an open step.
+    pub(crate) fn open(step: StepNumber, message: MessageSeq, calls: Vec<Call>) -> Self {
+        Self { open: true, ..Self::new(step, message, calls) }
+    }
+
+    /// Takes the calls that have ended out of an open step, in call order, as a batch of their own. `None` if no call has
+    /// ended.
+    pub(crate) fn take_ended(&mut self) -> Option<Self> {
+        let (ended, rest): (Vec<Call>, Vec<Call>) =
+            std::mem::take(&mut self.calls).into_iter().partition(|call| call.state.is_end());
+        self.calls = rest;
+        (!ended.is_empty()).then(|| Self::open(self.step, self.message, ended))
     }
 
     /// Returns true if the calls are those of a step: the model asked for them.
@@ -88,7 +108,11 @@ impl Batch {
 
     /// Returns the reason with which a call is cancelled if it is stopped while the turn goes on.
     pub(crate) fn cancels_as(&self) -> CancelReason {
-        if self.aborted { CancelReason::UserRejected } else { CancelReason::UserCancelled }
+        match (self.open, self.aborted) {
+            (true, _) => CancelReason::FlowDropped,
+            (false, true) => CancelReason::UserRejected,
+            (false, false) => CancelReason::UserCancelled,
+        }
     }
 
     /// Returns true if every call has ended.
@@ -125,6 +149,7 @@ impl Batch {
             CallState::BlockedOnUser { .. }
             | CallState::BlockedOnClient { .. }
             | CallState::AwaitingEnds { .. }
+            | CallState::AwaitingSignal { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::Done
@@ -156,6 +181,9 @@ impl Batch {
         if self.stopping.is_some() {
             return Vec::new();
         }
+        if self.open {
+            return self.startable_in_open();
+        }
         let groups = self.groups();
         let waits = |call: &Call| !call.state.is_end() && !call.state.is_blocked();
         let held_back = |at: usize, call: &Call| {
@@ -166,6 +194,26 @@ impl Batch {
                 let out_beside =
                     other_at != at && other.state.is_out() && other.profile.conflicts_with(&call.profile);
                 in_earlier_group || parked_before || out_beside
+            })
+        };
+        self.calls
+            .iter()
+            .enumerate()
+            .filter(|(at, call)| call.state == CallState::Approved && !held_back(*at, call))
+            .map(|(_, call)| call.id.clone())
+            .collect()
+    }
+
+    /// Returns the calls of an open step that may start now. Only a resource holds a call back: one that an earlier call
+    /// needs, or that a call which is out has.
+    fn startable_in_open(&self) -> Vec<CallId> {
+        let by_keys = |call: &Call| matches!(call.profile, ResourceProfile::Keys(_));
+        let clash = |one: &Call, other: &Call| {
+            by_keys(one) && by_keys(other) && one.profile.conflicts_with(&other.profile)
+        };
+        let held_back = |at: usize, call: &Call| {
+            self.calls.iter().enumerate().any(|(other_at, other)| {
+                (other_at < at || (other_at != at && other.state.is_out())) && clash(other, call)
             })
         };
         self.calls

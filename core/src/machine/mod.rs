@@ -11,6 +11,7 @@ pub mod briefing;
 pub mod call;
 pub mod custom;
 pub mod diagram;
+pub mod format;
 pub mod glance;
 pub mod handoff;
 pub mod history;

@@ -10,7 +10,7 @@ use crate::words::suspension::{Owed, OwedKind, Suspension};
 /// parked, because a parked call is due, or because a call is out, at the gate, free to start, or about to begin
 /// children.
 ///
-/// The first row that matches decides:
+/// A signal is an answer that somebody outside owes. The first row that matches decides:
 ///
 /// | a parked call is due, or a call moves by itself | an answer is owed | a timer runs | calls have ended | kind |
 /// |---|---|---|---|---|
@@ -50,6 +50,7 @@ fn owed_to(call: &super::call::Call) -> Option<Owed> {
         CallState::BlockedOnUser { .. } => OwedKind::Approval,
         CallState::BlockedOnClient { .. } => OwedKind::ClientTool,
         CallState::BlockedOnChild { .. } | CallState::AwaitingEnds { .. } => OwedKind::Child,
+        CallState::AwaitingSignal { .. } => OwedKind::Signal,
         CallState::Waiting { .. } => OwedKind::Timer,
         CallState::Queued
         | CallState::Gating
@@ -68,6 +69,7 @@ fn owed_to(call: &super::call::Call) -> Option<Owed> {
         tool: call.tool.clone(),
         kind,
         pending: call.state.pending().cloned(),
+        signal: call.state.awaits().cloned(),
         until: call.state.wakes_at(),
     })
 }

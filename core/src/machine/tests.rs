@@ -16,6 +16,7 @@ use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{CallId, Incarnation, MessageSeq, PendingId, SessionKey, StepNumber};
 use crate::words::model::StopReason;
 use crate::words::phrases;
+use crate::words::plan::Divergence;
 use crate::words::procedure::ProcedureMove;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
@@ -64,6 +65,10 @@ fn blocked() -> CallState {
     CallState::BlockedOnUser { pending: pending(), deadline: None }
 }
 
+fn awaiting_signal() -> CallState {
+    CallState::AwaitingSignal { name: "paid".parse().unwrap(), deadline: None }
+}
+
 fn waiting() -> CallState {
     CallState::Waiting { until: Timestamp::from_ms(9), output: "later".into(), stop: false, again: false }
 }
@@ -83,6 +88,7 @@ fn call_states() -> Vec<CallState> {
         children(true),
         beginning(),
         awaiting(),
+        awaiting_signal(),
         waiting(),
         to_be_tried_again(),
         CallState::Approved,
@@ -126,6 +132,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ("hands_over", CallInput::HandsOver { to: Box::new(handed_to()) }),
         ("begins_children", needs_children(Some(Terms::default()))),
         ("needs_ends", CallInput::NeedsEnds { deadline: None, profile }),
+        ("needs_signal", CallInput::NeedsSignal { name: "paid".parse().unwrap(), deadline: None }),
         ("started", CallInput::Started),
         (
             "approved",
@@ -213,6 +220,11 @@ fn reply_to() -> ReplyTo {
     ReplyTo::parent(parent, Allowance::default())
 }
 
+/// Returns an open step with calls in these states.
+fn open(states: &[CallState]) -> Batch {
+    Batch { open: true, ..batch(states) }
+}
+
 /// Returns samples of every state: enough for every move of the table.
 pub(super) fn states() -> Vec<AgentState> {
     let step = StepNumber(1);
@@ -241,6 +253,7 @@ pub(super) fn states() -> Vec<AgentState> {
         AgentState::Confirming { batch: batch(&[waiting()]) },
         AgentState::Confirming { batch: Batch { for_more: true, ..batch(&[blocked()]) } },
         AgentState::Confirming { batch: batch(&[waiting(), blocked()]) },
+        AgentState::Confirming { batch: batch(&[awaiting_signal()]) },
         AgentState::Confirming {
             batch: batch(&[CallState::BlockedOnClient { pending: pending(), deadline: None }]),
         },
@@ -264,6 +277,12 @@ pub(super) fn states() -> Vec<AgentState> {
                 ..Teardown::default()
             },
         },
+        // Steps that code plans.
+        AgentState::Executing { batch: open(&[]) },
+        AgentState::Executing { batch: open(&[CallState::Executing]) },
+        AgentState::Confirming { batch: open(&[blocked()]) },
+        AgentState::Confirming { batch: open(&[waiting()]) },
+        AgentState::Dispatching { batch: open(&[children(true)]) },
         // Stopped while one call is out: a claim finds the turn ready to end.
         AgentState::Executing {
             batch: Batch {
@@ -325,6 +344,7 @@ pub(super) fn inputs() -> Vec<Input> {
         tokens: 7,
         counted: false,
     };
+    let planned = |calls, ending| Input::Planned { message: MessageSeq(2), calls, ending, carries_on: false };
     let failed = |retry_at, compact, next| Input::ModelFailed {
         error: error(),
         retry_at,
@@ -376,6 +396,7 @@ pub(super) fn inputs() -> Vec<Input> {
             after: MessageSeq(0),
             asks_in_doubt: false,
             procedure: Box::default(),
+            planned: false,
         },
         Input::Briefed {
             mode: Some(crate::words::mode::Mode::Plan),
@@ -387,6 +408,12 @@ pub(super) fn inputs() -> Vec<Input> {
         Input::Provisioned,
         Input::ModelCalled { entry: MessageSeq(2), withheld: Vec::new() },
         Input::LoopFound { tool: "t".into(), count: 8 },
+        planned(vec![NewCall { id: CallId::new("call-9").unwrap(), ..new.clone() }], None),
+        planned(Vec::new(), Some(Ending::of(DoneReason::ModelStop))),
+        planned(Vec::new(), None),
+        Input::Diverged {
+            found: Box::new(Divergence { at: 1, expected: "a()".to_owned(), found: "b()".to_owned() }),
+        },
         answered(vec![new]),
         answered(Vec::new()),
         failed(None, false, false),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Ending;
 use super::batch::Batch;
 use super::briefing::Briefings;
-use super::call::{Call, CallState};
+use super::call::CallState;
 use super::handoff::Handoff;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
@@ -16,27 +16,13 @@ use crate::words::background::{BACKGROUND_MAX, Background};
 use crate::words::children::{Allowance, Children, ReplyTo};
 use crate::words::custom::CustomState;
 use crate::words::ending::HandedTo;
-use crate::words::history::Withheld;
-use crate::words::ids::{CallId, MessageSeq, PendingId, StateFormat, StepNumber, TurnNumber};
+use crate::words::history::{TurnRequest, Withheld};
+use crate::words::ids::{CallId, MessageSeq, PendingId, StepNumber, TurnNumber};
 use crate::words::mode::Mode;
 use crate::words::payload::is_default;
+use crate::words::plan::PlanStanding;
 use crate::words::procedure::{ProcedureMove, StateName};
-use crate::words::tool::RunsOn;
 use crate::words::usage::Usage;
-
-/// The newest format of the state bytes. Used by sessions that follow a procedure: an older version would forget the state
-/// of the procedure and withhold no tools.
-pub const STATE_FORMAT: StateFormat = StateFormat(4);
-
-/// The format of the state bytes while calls that ended in doubt can be settled by hand, or a dead letter is open: an older
-/// version would drop the settlements, and would not close the letter.
-pub const STATE_FORMAT_ASKING: StateFormat = StateFormat(3);
-
-/// The format of the state bytes of a session that has children, owes an outcome to another session, or is handed over.
-pub const STATE_FORMAT_LINKED: StateFormat = StateFormat(2);
-
-/// The format of the state bytes of a session that is linked to no other session. Older versions can read it.
-pub const STATE_FORMAT_ALONE: StateFormat = StateFormat(1);
 
 /// The most successors that a session remembers. Beyond it, the oldest is forgotten.
 const SUCCESSORS_MAX: usize = 64;
@@ -167,28 +153,15 @@ pub struct Turn {
     /// The session that takes over once the step is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handing_over: Option<Box<HandedTo>>,
+    /// The standing of the code that plans the turn. `None` in a turn that a model plans, and before the code was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<PlanStanding>>,
     /// The instant from which the present work on the turn is counted: the latest claim or parking, or the beginning
     /// of the turn.
     pub claimed_at: Timestamp,
 }
 
 impl Machine {
-    /// Returns the oldest format of the state bytes that can hold this machine.
-    pub fn format(&self) -> StateFormat {
-        let waits = |call: &Call| call.runs_on == RunsOn::Child;
-        let has_children = self.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
-        let tells = matches!(&self.state, AgentState::TearingDown { left, .. } if !left.is_told());
-        let in_background = !self.background.is_empty();
-        let hands_over = self.turn.handing_over.is_some() || !self.successors.is_empty();
-        if self.procedure.is_some() {
-            STATE_FORMAT
-        } else if has_children || tells || in_background || hands_over || !self.turn.replies.is_empty() {
-            STATE_FORMAT_LINKED
-        } else {
-            STATE_FORMAT_ALONE
-        }
-    }
-
     /// Returns the children that the calls of the session wait for or are about to begin.
     pub fn children(&self) -> Vec<Children> {
         self.state.batch().map(Batch::children).unwrap_or_default()
@@ -324,6 +297,31 @@ impl Turn {
     /// Returns the limits that the receivers of the outcome set for the turn: the strictest of each kind.
     pub(crate) fn allowance(&self) -> Allowance {
         self.replies.iter().fold(Allowance::default(), |all, reply| all.and(reply.allowance))
+    }
+
+    /// Prepares the plan of a new turn. A turn that resumes tells the code what the last one told it. To be called while
+    /// `began` is still that of the last turn.
+    pub(super) fn begin_plan(&mut self, request: TurnRequest, planned: bool) {
+        if request == TurnRequest::Message {
+            self.plan = None;
+        } else if planned {
+            self.plan_mut();
+        }
+        if let Some(plan) = &mut self.plan {
+            plan.stops = false;
+            plan.diverged = None;
+        }
+    }
+
+    /// Returns the standing of the code that plans the turn, which begins with this if the code is asked first.
+    pub(super) fn plan_mut(&mut self) -> &mut PlanStanding {
+        let after = self.began;
+        self.plan.get_or_insert_with(|| Box::new(PlanStanding { after, ..PlanStanding::default() }))
+    }
+
+    /// Returns true if code that plans the turn was told to stop.
+    pub(crate) fn winds_down(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.stops)
     }
 
     /// Moves on to the agent's next model. Refusals of the previous model as too long do not count for it.

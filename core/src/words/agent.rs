@@ -137,6 +137,10 @@ pub struct AgentSpec {
     /// which tools the model may call there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub procedure: Option<Box<Procedure>>,
+    /// True if code [plans](crate::words::plan) the calls of the agent, in place of a model. Such an agent is a flow.
+    /// Rules about models, steps, steering and compaction then have no effect; budgets do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
 }
 
 impl AgentSpec {
@@ -172,6 +176,7 @@ impl AgentSpec {
             sub_agents: BTreeMap::new(),
             early_reads: false,
             procedure: None,
+            planned: false,
         }
     }
 

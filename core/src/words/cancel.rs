@@ -28,6 +28,9 @@ pub enum CancelReason {
     /// The call was open in the session from which this session was forked. It stays with that session.
     #[serde(rename = "system:forked")]
     SystemForked,
+    /// Code that plans the session no longer waited for the call.
+    #[serde(rename = "flow:dropped")]
+    FlowDropped,
 }
 
 impl CancelReason {
@@ -41,6 +44,7 @@ impl CancelReason {
             Self::SystemSafety => "system:safety",
             Self::UserRejected => "user:rejected",
             Self::SystemForked => "system:forked",
+            Self::FlowDropped => "flow:dropped",
         }
     }
 }

@@ -279,6 +279,48 @@ pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str
     (ok, (0..count).map(told).collect::<Vec<_>>().join("\n"))
 }
 
+/// Returns the outcomes of one call as code is told them: a JSON array of [`ChildOutcome`]s, one for each child, in order, with
+/// whole texts and without usage. `ending` is the text for a child without an outcome.
+///
+/// If the array were longer than `bytes_max`, the longest outcomes become failures that say so, as few as possible.
+pub fn told_to_code(count: u32, outcomes: Vec<ChildOutcome>, ending: &str, bytes_max: usize) -> String {
+    let mut by_index: BTreeMap<u32, ChildOutcome> =
+        outcomes.into_iter().map(|outcome| (outcome.index, outcome)).collect();
+    let json = |outcome: &ChildOutcome| serde_json::json!(outcome).to_string();
+    let mut all: Vec<(ChildOutcome, String)> = (0..count)
+        .map(|index| match by_index.remove(&index) {
+            Some(outcome) => ChildOutcome { usage: Usage::default(), ..outcome },
+            None => ChildOutcome::not_created(index, ending),
+        })
+        .map(|outcome| {
+            let told = json(&outcome);
+            (outcome, told)
+        })
+        .collect();
+    // Each has a comma or a bracket after it, and the first one a bracket before it.
+    let mut bytes = 1 + all.iter().map(|(_, told)| told.len() + 1).sum::<usize>();
+    let together = bytes;
+    let mut longest: Vec<usize> = (0..all.len()).collect();
+    longest.sort_by_key(|at| std::cmp::Reverse(all[*at].1.len()));
+    for at in longest {
+        if bytes <= bytes_max {
+            break;
+        }
+        let (outcome, told) = &mut all[at];
+        let text = format!(
+            "what it returned has {} bytes; the outcomes of this call have {together}, at most {bytes_max} are allowed",
+            outcome.text.len()
+        );
+        let short = json(&ChildOutcome { ok: false, text, ..outcome.clone() });
+        if short.len() < told.len() {
+            bytes -= told.len() - short.len();
+            *told = short;
+        }
+    }
+    let all: Vec<String> = all.into_iter().map(|(_, told)| told).collect();
+    format!("[{}]", all.join(","))
+}
+
 /// Returns the text, cut after `chars_max` characters with a note about the number of characters left out.
 pub fn in_part(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
@@ -296,6 +338,38 @@ mod tests {
 
     fn outcome(index: u32, ok: bool, text: &str) -> ChildOutcome {
         ChildOutcome { index, session: None, ok, text: text.to_owned(), usage: Usage::default() }
+    }
+
+    #[test]
+    fn code_loses_the_longest_outcomes_if_all_are_too_long_and_no_others() {
+        let outcomes: Vec<ChildOutcome> = [300, 9_000, 1_000, 8_000]
+            .iter()
+            .zip(0..)
+            .map(|(long, at)| outcome(at, true, &"x".repeat(*long)))
+            .collect();
+        let read = |told: &str| serde_json::from_str::<Vec<ChildOutcome>>(told).unwrap();
+        let all = told_to_code(5, outcomes.clone(), "late", usize::MAX);
+        assert_eq!(read(&all)[..4], outcomes);
+        assert_eq!((read(&all)[4].ok, read(&all)[4].text.as_str()), (false, "late"));
+        assert_eq!(told_to_code(5, outcomes.clone(), "late", all.len()), all);
+        for (most, lost) in
+            [(all.len() - 1, vec![1]), (10_000, vec![1]), (9_000, vec![1, 3]), (2_000, vec![1, 3])]
+        {
+            let told = told_to_code(5, outcomes.clone(), "late", most);
+            assert!(told.len() <= most, "{} bytes, at most {most}", told.len());
+            for (told, had) in read(&told).iter().zip(&outcomes) {
+                if lost.contains(&told.index) {
+                    let why = format!(
+                        "what it returned has {} bytes; the outcomes of this call have",
+                        had.text.len()
+                    );
+                    assert!(!told.ok && told.text.starts_with(&why), "{told:?}");
+                } else {
+                    assert_eq!(told, had);
+                }
+            }
+        }
+        assert_eq!(told_to_code(0, Vec::new(), "late", 10), "[]");
     }
 
     #[test]

@@ -34,6 +34,7 @@ use crate::words::message::Mentions;
 use crate::words::mode::Mode;
 use crate::words::parameters::Parameters;
 use crate::words::payload::is_default;
+use crate::words::plan::Divergence;
 use crate::words::run::RunKind;
 use crate::words::suspension::Owed;
 use crate::words::usage::Usage;
@@ -205,6 +206,12 @@ pub enum Event {
         key: String,
         /// The calls, in call order.
         calls: Vec<CallId>,
+    },
+    /// Code that plans the session decided otherwise than the transcript records. The turn waits for other code, with
+    /// all that it has. Reported once for each place at which code diverges.
+    Diverged {
+        /// The place.
+        found: Divergence,
     },
     /// The run exits, because the turn must wait or another run is to continue it.
     Suspended {

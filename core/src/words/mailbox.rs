@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{ItemKind, StoredItem};
+use crate::store::{ItemKind, StoredItem, Wake};
+use crate::time::Timestamp;
 use crate::words::background::{ChildEnd, is_end_key};
-use crate::words::ids::InboxSeq;
+use crate::words::ids::{InboxSeq, InvalidId, KindName};
 use crate::words::message::{Mentions, Said};
 
 /// A change to a queued message, delivered as a signal.
@@ -32,6 +33,35 @@ pub enum QueueChange {
     },
 }
 
+/// The wire name of the kind of an inbox item that is a message for later. Versions that do not know the kind keep the item,
+/// so none of them delivers it too early.
+const LATER: &str = "later";
+
+/// Returns the kind of an inbox item that is a message for later. Its content is a [`Said`] that names the instant. It wakes
+/// the session at once, so that a run sets the alarm for the instant.
+///
+/// # Errors
+/// Does not fail: the name of the kind is valid.
+pub fn later_kind() -> Result<ItemKind, InvalidId> {
+    Ok(ItemKind::Other { name: KindName::new(LATER)?, wake: Wake::Now })
+}
+
+/// Returns true if an inbox item is a message for later, whether its instant has come or not.
+pub fn is_later(item: &StoredItem) -> bool {
+    is_kind_of_later(&item.kind)
+}
+
+/// Returns true if this is the kind of a message for later.
+pub fn is_kind_of_later(kind: &ItemKind) -> bool {
+    matches!(kind, ItemKind::Other { name, .. } if name.as_str() == LATER)
+}
+
+/// Returns the instant before which no turn takes an inbox item, if it is a message for later. A message whose content names
+/// no instant, or cannot be read, is due.
+pub fn not_before(item: &StoredItem) -> Option<Timestamp> {
+    is_later(item).then(|| said(item).not_before.unwrap_or(Timestamp::EPOCH))
+}
+
 /// The result of [`settle`]: the inbox items that still matter, and the items that can be consumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
@@ -50,7 +80,7 @@ pub fn settle(inbox: Vec<StoredItem>) -> Settled {
     // the end of a child.
     let asked: BTreeSet<InboxSeq> = inbox
         .iter()
-        .filter(|item| is_message(item) && (said(item).reply.is_some() || is_end_key(&item.key)))
+        .filter(|item| waits(item) && (said(item).reply.is_some() || is_end_key(&item.key)))
         .map(|item| item.seq)
         .collect();
     let withdrawn: BTreeSet<InboxSeq> = inbox
@@ -60,8 +90,7 @@ pub fn settle(inbox: Vec<StoredItem>) -> Settled {
             Some(QueueChange::Replaced { .. }) | None => None,
         })
         .collect();
-    let waiting: BTreeSet<InboxSeq> =
-        inbox.iter().filter(|item| is_message(item)).map(|item| item.seq).collect();
+    let waiting: BTreeSet<InboxSeq> = inbox.iter().filter(|item| waits(item)).map(|item| item.seq).collect();
     let ends: BTreeSet<InboxSeq> =
         inbox.iter().filter(|item| is_end_key(&item.key)).map(|item| item.seq).collect();
     let matters = |item: &StoredItem| match change_of(item) {
@@ -69,17 +98,17 @@ pub fn settle(inbox: Vec<StoredItem>) -> Settled {
         Some(QueueChange::Replaced { of, .. }) => {
             waiting.contains(&of) && !withdrawn.contains(&of) && !ends.contains(&of)
         }
-        None => !is_message(item) || !withdrawn.contains(&item.seq),
+        None => !waits(item) || !withdrawn.contains(&item.seq),
     };
     let (items, gone): (Vec<StoredItem>, Vec<StoredItem>) = inbox.into_iter().partition(matters);
     Settled { items, consumed: gone.iter().map(|item| item.seq).collect() }
 }
 
-/// Returns the waiting messages of an inbox in order, with their changes applied. Messages about the ends of
-/// background children are left out.
+/// Returns the waiting messages of an inbox in order, with their changes applied. Messages for later are among them.
+/// Messages about the ends of background children are left out.
 pub fn queued(inbox: Vec<StoredItem>) -> Vec<(StoredItem, Said)> {
     let items = settle(inbox).items;
-    let messages = items.iter().filter(|item| is_message(item) && !is_end_key(&item.key));
+    let messages = items.iter().filter(|item| waits(item) && !is_end_key(&item.key));
     messages.map(|item| (item.clone(), said_in(&items, item))).collect()
 }
 
@@ -115,6 +144,11 @@ fn change_of(item: &StoredItem) -> Option<QueueChange> {
 /// Returns true if an item is a message to the agent.
 pub(crate) fn is_message(item: &StoredItem) -> bool {
     matches!(item.kind, ItemKind::Message { .. })
+}
+
+/// Returns true if an item is a message to the agent, for now or for later.
+pub(crate) fn waits(item: &StoredItem) -> bool {
+    is_message(item) || is_later(item)
 }
 
 /// Returns the end of a background child that an item reports, if it reports one.

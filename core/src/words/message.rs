@@ -13,6 +13,7 @@ use crate::words::image::Images;
 use crate::words::mode::Briefing;
 use crate::words::panel::Panel;
 use crate::words::payload::{Digest, Payload};
+use crate::words::plan_record::PlanRecord;
 use crate::words::tool::NotRunTool;
 
 mod answer;
@@ -157,17 +158,26 @@ pub struct AssistantMessage {
     /// far, without the calls that the model was about to make.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
+    /// The record of a decision of code that plans in place of a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<PlanRecord>>,
 }
 
 impl AssistantMessage {
     /// Returns a complete message with these parts.
     pub fn new(parts: Vec<AssistantPart>) -> Self {
-        Self { parts, aborted: false }
+        Self { parts, aborted: false, plan: None }
+    }
+
+    /// Returns the record of a decision of code, with the calls that it made.
+    pub fn planned(calls: Vec<CallRequest>, record: PlanRecord) -> Self {
+        let parts = calls.into_iter().map(AssistantPart::Call).collect();
+        Self { parts, aborted: false, plan: Some(Box::new(record)) }
     }
 
     /// Returns a message with the text that had arrived when the turn was stopped.
     pub fn aborted(text: impl Into<String>) -> Self {
-        Self { parts: vec![AssistantPart::Text { text: text.into() }], aborted: true }
+        Self { parts: vec![AssistantPart::Text { text: text.into() }], aborted: true, plan: None }
     }
 
     /// Returns the text parts, joined.

@@ -54,7 +54,20 @@ pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
     let count = |kind| owed.iter().filter(|owed| owed.kind == kind).count();
     let [approvals, answers, children] =
         [OwedKind::Approval, OwedKind::ClientTool, OwedKind::Child].map(count);
-    waits_for(approvals, answers, children, until)
+    let signals: Vec<&str> = owed.iter().filter_map(|owed| Some(owed.signal.as_ref()?.as_str())).collect();
+    match (signals.as_slice(), approvals + answers + children) {
+        ([], _) => waits_for(approvals, answers, children, until),
+        (signals, 0) => format!("waits for {}", signals_named(signals)),
+        (signals, _) => {
+            format!("{} and {}", waits_for(approvals, answers, children, until), signals_named(signals))
+        }
+    }
+}
+
+/// Returns the phrase for the signals with these names: `the signal paid`, `the signals paid, sent`.
+fn signals_named(names: &[&str]) -> String {
+    let many = if names.len() == 1 { "" } else { "s" };
+    format!("the signal{many} {}", names.join(", "))
 }
 
 /// As [`waits`], given the numbers of approvals, of answers, and of calls that other sessions answer.
@@ -98,6 +111,7 @@ pub fn call(state: &str) -> &str {
         "blocked_on_user" => "waiting for approval",
         "blocked_on_client" => "waiting for an answer",
         "blocked_on_child" => "waiting for other sessions",
+        "awaiting_signal" => "waiting for a signal",
         "awaiting_ends" => "waiting for background children",
         "waiting" => "waiting for its time",
         "cleaning_up" => "cleaning up",
@@ -139,6 +153,7 @@ mod tests {
                     tool: "tool".to_owned(),
                     kind: *kind,
                     pending: None,
+                    signal: None,
                     until,
                 })
                 .collect();

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::store::OutcomeKind;
 use crate::time::Timestamp;
 use crate::words::ids::{CallId, PendingId};
+use crate::words::signal::SignalName;
 
 /// The suspension of a session, written when a run exits because the turn must wait or another run is to continue
 /// it.
@@ -31,6 +32,9 @@ pub struct Owed {
     /// The id of the pending call, if the call waits under one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<PendingId>,
+    /// The name of the signal, if the call waits for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<SignalName>,
     /// The instant at which the wait ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
@@ -48,4 +52,6 @@ pub enum OwedKind {
     Child,
     /// A timer must fire.
     Timer,
+    /// A signal with the right name must come.
+    Signal,
 }

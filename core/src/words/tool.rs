@@ -4,19 +4,23 @@
 
 mod bound;
 mod handle;
+mod returned;
+mod transaction;
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::time::Duration;
 
 use async_trait::async_trait;
 pub use bound::Bound;
 pub use handle::{CallHandle, CallLink, Progress, StopRequest};
+pub use returned::{ToolOutput, ToolReturn};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+pub use transaction::{CallTransaction, TransactionLink};
 
-use crate::words::custom::{CustomState, StateChange};
+use crate::store::{Retry, StoreError};
+use crate::words::custom::CustomState;
 use crate::words::ids::{CallId, SessionKey, ToolName};
-use crate::words::image::Images;
 
 /// The effect class of a tool. It decides what happens to a call that was running when its run died, or whose
 /// outcome was lost.
@@ -241,98 +245,6 @@ pub struct ToolCall {
     pub handle: CallHandle,
 }
 
-/// The value that a successful call returns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolReturn {
-    /// A result that is available at once.
-    Output(ToolOutput),
-    /// A result that becomes available after `delay`. The wait is durable, and no task runs during it.
-    After {
-        /// The delay, counted from now.
-        delay: Duration,
-        /// The output that the model sees after the delay. An output that is too large for the session's state
-        /// becomes an error: see [`DEFERRED_OUTPUT_BYTES_MAX`](crate::engine::DEFERRED_OUTPUT_BYTES_MAX).
-        output: ToolOutput,
-    },
-}
-
-/// The output of a call for the model.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolOutput {
-    /// The text that the model sees.
-    pub content: String,
-    /// True if the turn should end after this step (`tool_stop`).
-    pub stop: bool,
-    /// The changes to the session's [custom state](crate::words::custom), applied in order when the step is
-    /// over. If one of them cannot be applied, none is, and the call becomes an error that says why.
-    pub changes: Vec<StateChange>,
-    /// The pictures that the model sees beside the text. A delayed result has no pictures.
-    pub images: Images,
-}
-
-impl ToolOutput {
-    /// Returns an output with this text.
-    pub fn text(content: impl Into<String>) -> Self {
-        Self { content: content.into(), stop: false, changes: Vec::new(), images: Images::none() }
-    }
-
-    /// Sets the pictures that the model sees beside the text, and replaces earlier ones.
-    #[must_use]
-    pub fn showing(self, images: Images) -> Self {
-        Self { images, ..self }
-    }
-
-    /// Replaces the pictures of a delayed result with a note about their number.
-    pub(crate) fn told_later(mut self) -> Self {
-        let many = std::mem::take(&mut self.images).iter().count();
-        if many > 0 {
-            // Writing to a String does not fail.
-            let _ = write!(self.content, "\n[not shown: {many} pictures; what is given later has none]");
-        }
-        self
-    }
-
-    /// Sets the value under `key` of the custom state. Calls see it from the next step on.
-    #[must_use]
-    pub fn set(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.change(StateChange::Set { key: key.into(), value: value.into() })
-    }
-
-    /// Appends `value` to the list under `key` of the custom state. If the key does not exist, creates a list
-    /// with this value only.
-    #[must_use]
-    pub fn append(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.change(StateChange::Append { key: key.into(), value: value.into() })
-    }
-
-    /// Removes `key` from the custom state.
-    #[must_use]
-    pub fn delete(self, key: impl Into<String>) -> Self {
-        self.change(StateChange::Delete { key: key.into() })
-    }
-
-    fn change(mut self, change: StateChange) -> Self {
-        self.changes.push(change);
-        self
-    }
-
-    /// Returns an output with this value as JSON text.
-    ///
-    /// # Errors
-    /// Fails if the value cannot be written as JSON, for example a map whose keys are not strings. The tool
-    /// has already acted in this case.
-    pub fn json(value: &impl Serialize) -> Result<Self, ToolError> {
-        let written = serde_json::to_string(value);
-        written.map(Self::text).map_err(|error| ToolError::Failed(format!("its result is no JSON: {error}")))
-    }
-}
-
-impl From<ToolOutput> for ToolReturn {
-    fn from(output: ToolOutput) -> Self {
-        Self::Output(output)
-    }
-}
-
 /// The error of a call that returned no output. A call of a dangerous tool is never sent again, whatever its error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
@@ -386,6 +298,18 @@ impl ToolError {
     /// ```
     pub fn lost(why: impl Display) -> Self {
         Self::Lost(why.to_string())
+    }
+}
+
+/// The error of a store in which a tool writes. If the store says that nothing was changed and that the same may succeed
+/// later, the call is sent again.
+impl From<StoreError> for ToolError {
+    fn from(error: StoreError) -> Self {
+        match error.retry {
+            Retry::Never => Self::failed(error),
+            Retry::Later => Self::transient(error, None),
+            Retry::OutcomeUnknown => Self::lost(error),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use holdover_core::message::{
 };
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::Payload;
+use holdover_core::signal::{NamedSignal, signal_kind};
 use holdover_core::store::{
     CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, Delivery, ForkOutcome,
     InboxItem, Interrupt, InterruptKind, InterruptOutcome, ItemKind, Labels, MessageRange, NewFork,
@@ -28,6 +29,7 @@ use holdover_core::time::{Clock, Timestamp};
 use holdover_core::{compaction, fork, mailbox};
 use holdover_store_memory::{Limits, MemoryStore};
 
+use crate::parsed::Parsed;
 use crate::run::Run;
 use crate::world::{VirtualClock, agent};
 
@@ -55,6 +57,8 @@ pub(crate) struct Bench {
     pub(crate) writes: RefCell<Vec<Write>>,
     /// Every call that was sent, over all runs.
     pub(crate) sends: RefCell<Vec<CallOut>>,
+    /// What the store keeps of the session, parsed.
+    pub(crate) parsed: Parsed,
     names: Cell<u64>,
 }
 
@@ -80,6 +84,7 @@ impl Bench {
             agent: Arc::new(spec),
             writes: RefCell::default(),
             sends: RefCell::default(),
+            parsed: Parsed::default(),
             names: Cell::new(0),
         };
         let mut new = NewSession {
@@ -118,6 +123,7 @@ impl Bench {
             agent: self.agent.clone(),
             writes: RefCell::default(),
             sends: RefCell::default(),
+            parsed: Parsed::default(),
             names: Cell::new(self.names.get() + 1_000),
         };
         let new = NewFork {
@@ -223,6 +229,30 @@ impl Bench {
     pub(crate) fn say_as(&self, said: Said) {
         let delivery = self.deliver(ItemKind::Message { wake: Wake::Now }, None, &said);
         assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    /// Sends a message for later.
+    pub(crate) fn say_later(&self, not_before: Timestamp, text: &str) {
+        self.say_later_as(not_before, Said::new(text));
+    }
+
+    pub(crate) fn say_later_as(&self, not_before: Timestamp, said: Said) {
+        let said = Said { not_before: Some(not_before), ..said };
+        let delivery = self.deliver(mailbox::later_kind().unwrap(), None, &said);
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    /// Delivers a named signal with this body.
+    pub(crate) fn signal_named(&self, name: &str, body: &str, wake: Wake) {
+        let named = NamedSignal::new(name.parse().unwrap(), body);
+        let delivery = self.deliver(signal_kind(wake).unwrap(), None, &named);
+        assert!(delivery.is_in(), "{delivery:?}");
+    }
+
+    /// Returns the names of the signals that the session holds, oldest first.
+    pub(crate) fn held(&self) -> Vec<String> {
+        let page = now(self.store.read_inbox(&self.key, InboxSeq(0), 1_000)).unwrap();
+        page.items.iter().filter_map(NamedSignal::of).map(|signal| signal.name.to_string()).collect()
     }
 
     /// Sends a message that does not wake the session.
@@ -401,31 +431,32 @@ impl Bench {
 
     /// Returns the stored machine.
     pub(crate) fn machine(&self) -> Machine {
-        self.session().state.map_or_else(Machine::default, |state| state.parse().expect("a machine"))
+        self.parsed.state(self.session().state.as_ref()).as_ref().clone()
     }
 
     pub(crate) fn transcript(&self) -> Vec<Message> {
-        let whole = MessageRange::new(MessageSeq(1), self.session().last_message);
-        let stored = now(self.store.read_all_messages(&self.key, &[whole])).unwrap();
-        stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
+        let messages = self.messages_to(self.session().last_message);
+        messages.iter().map(|message| message.as_ref().clone()).collect()
+    }
+
+    /// Returns all messages up to `last`.
+    pub(crate) fn messages_to(&self, last: MessageSeq) -> Vec<Arc<Message>> {
+        let placed = self.read(&[MessageRange::new(MessageSeq(1), last)]);
+        placed.into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// Reads the messages in these ranges.
+    pub(crate) fn read(&self, ranges: &[MessageRange]) -> Vec<(MessageSeq, Arc<Message>)> {
+        let stored = now(self.store.read_all_messages(&self.key, ranges)).unwrap();
+        stored
+            .iter()
+            .map(|message| (message.seq, self.parsed.message(message.seq, &message.payload)))
+            .collect()
     }
 
     /// Returns the messages up to `last` that the stored state shows to the model.
     pub(crate) fn view(&self, last: MessageSeq) -> Vec<Message> {
-        let view = self.machine().view;
-        let ranges = view.ranges(last).into_iter().filter(|range| range.from <= last);
-        let ranges: Vec<_> = ranges.map(|range| MessageRange::new(range.from, range.to.min(last))).collect();
-        let mut stored = Vec::new();
-        for range in ranges {
-            stored.extend(now(self.store.read_all_messages(&self.key, &[range])).unwrap());
-        }
-        let parsed =
-            stored.iter().map(|stored| (stored.seq, Arc::new(stored.payload.parse().expect("a message"))));
-        let placed: Vec<(MessageSeq, Arc<Message>)> = parsed.collect();
-        let cleared = compaction::Cleared::of(&placed, view.cleared).in_part(view.in_part);
-        let seen =
-            placed.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, 20_000));
-        seen.map(|message| message.as_ref().clone()).collect()
+        view_of(&self.machine(), &self.messages_to(last))
     }
 
     pub(crate) fn results(&self) -> Vec<ToolResult> {
@@ -464,4 +495,16 @@ impl Bench {
         let call = CallId::new(call).unwrap();
         self.sends.borrow().iter().filter(|send| send.id == call).count()
     }
+}
+
+/// Returns those of the first messages of a session that this machine shows to the model.
+pub(crate) fn view_of(machine: &Machine, messages: &[Arc<Message>]) -> Vec<Message> {
+    let (view, last) = (&machine.view, MessageSeq(messages.len() as u64));
+    let ranges = view.ranges(last).into_iter().filter(|range| range.from <= last);
+    let seqs = ranges.flat_map(|range| range.from.0..=range.to.min(last).0);
+    let at = |seq: u64| (MessageSeq(seq), messages[usize::try_from(seq - 1).unwrap()].clone());
+    let placed: Vec<_> = seqs.map(at).collect();
+    let cleared = compaction::Cleared::of(&placed, view.cleared).in_part(view.in_part);
+    let seen = placed.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, 20_000));
+    seen.map(|message| message.as_ref().clone()).collect()
 }

@@ -1,52 +1,65 @@
 //! Invariants that must hold after every commit. They are checked against the store alone.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use holdover_core::custom::{CustomState, StateChange};
 use holdover_core::engine::CallOut;
 use holdover_core::event::Event;
 use holdover_core::history::HistoryRow;
-use holdover_core::ids::{CallId, MessageSeq, SessionKey};
+use holdover_core::ids::{CallId, SessionKey};
 use holdover_core::letter::Letter;
-use holdover_core::machine::history::rebuild;
-use holdover_core::machine::{AgentState, CallInput, CallState, DoneReason, Input};
+use holdover_core::machine::{AgentState, CallInput, CallState, DoneReason, Input, Machine};
 use holdover_core::message::{Message, ResultStatus};
+use holdover_core::payload::Payload;
 use holdover_core::store::{EventCursor, EventPage, SessionStatus, StateStore};
 use holdover_core::tool::EffectClass;
 use serde_json::Value;
 
-use crate::bench::{Bench, now};
+use crate::bench::{Bench, now, view_of};
 use crate::providers;
 use crate::world::{CUT_OFF, effect_of};
 
 /// Checks all that must hold after every commit.
 pub(crate) fn invariants(bench: &Bench) {
-    let events = events(bench);
-    history_rebuilds(bench, &events);
-    turns_end_once(bench, &events);
-    turns_are_told_in_order(bench, &events);
-    steps_stay_within_their_limit(bench, &events);
-    calls_have_one_result(bench);
-    custom_state_is_that_of_the_results(bench);
-    services_accept(bench);
+    let session = bench.session();
+    let stored = Stored {
+        bench,
+        machine: bench.parsed.state(session.state.as_ref()),
+        messages: bench.messages_to(session.last_message),
+        events: told(bench),
+    };
+    history_rebuilds(&stored);
+    turns_end_once(&stored);
+    turns_are_told_in_order(&stored);
+    steps_stay_within_their_limit(&stored);
+    calls_have_one_result(&stored);
+    custom_state_is_that_of_the_results(&stored);
+    services_accept(&stored);
+}
+
+/// All that the store keeps of a session after a commit, read once for all checks.
+struct Stored<'b> {
+    bench: &'b Bench,
+    machine: Arc<Machine>,
+    messages: Vec<Arc<Message>>,
+    events: Vec<Arc<Event>>,
 }
 
 /// U04: every service accepts the view of the closed steps as a conversation.
-fn services_accept(bench: &Bench) {
-    let machine = bench.machine();
-    let open = machine.state.batch().filter(|batch| batch.is_step()).map(|batch| batch.message);
-    let last = bench.session().last_message;
-    let closed = open.map_or(last, |message| MessageSeq(message.0 - 1));
-    providers::accept(&bench.view(closed), false);
+fn services_accept(stored: &Stored<'_>) {
+    let open = stored.machine.state.batch().filter(|batch| batch.is_step()).map(|batch| batch.message);
+    let closed = open.map_or(stored.messages.len(), |message| usize::try_from(message.0 - 1).unwrap());
+    providers::accept(&view_of(&stored.machine, &stored.messages[..closed]), false);
 }
 
 /// INV-10: the history rows alone rebuild the stored machine.
-fn history_rebuilds(bench: &Bench, events: &[Event]) {
-    assert_eq!(
-        rebuild(&rows_of(events)).expect("a whole history"),
-        bench.machine(),
-        "history and state agree"
-    );
+fn history_rebuilds(stored: &Stored<'_>) {
+    let rebuilt = stored.bench.parsed.rebuilt(&stored.events);
+    assert_eq!(rebuilt, *stored.machine, "history and state agree");
 }
 
 /// Returns the history rows, in order.
@@ -63,17 +76,18 @@ pub(crate) fn rows_of(events: &[Event]) -> Vec<HistoryRow> {
 }
 
 /// INV-12: every turn has one `init`, one `agent_end` and one `done`, in this order.
-fn turns_end_once(bench: &Bench, events: &[Event]) {
-    let marks: Vec<(&str, u64)> = events
+fn turns_end_once(stored: &Stored<'_>) {
+    let marks: Vec<(&str, u64)> = stored
+        .events
         .iter()
-        .filter_map(|event| match event {
+        .filter_map(|event| match event.as_ref() {
             Event::Init { turn, .. } => Some(("init", turn.0)),
             Event::Done { turn, .. } => Some(("done", turn.0)),
             Event::AgentEnd { turn, .. } => Some(("agent_end", turn.0)),
             _ => None,
         })
         .collect();
-    let turn = &bench.machine().turn;
+    let turn = &stored.machine.turn;
     let mut expected: Vec<(&str, u64)> =
         (1..=turn.number.0).flat_map(|turn| [("init", turn), ("agent_end", turn), ("done", turn)]).collect();
     if turn.open {
@@ -84,15 +98,16 @@ fn turns_end_once(bench: &Bench, events: &[Event]) {
 
 /// A14, C60, A06: `init` is the first event of a turn and `done` its last. Each step begins once and ends once, in
 /// order, within its turn. A turn that fails has an `error` event before its `done`.
-fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
+fn turns_are_told_in_order(stored: &Stored<'_>) {
+    let Stored { bench, events, .. } = stored;
     let (mut within, mut step, mut last, mut failed) = (false, None, 0, false);
-    let forked = events.iter().rposition(|event| matches!(event, Event::Forked { .. }));
-    let handed = events.iter().find_map(|event| match event {
+    let forked = events.iter().rposition(|event| matches!(event.as_ref(), Event::Forked { .. }));
+    let handed = events.iter().find_map(|event| match event.as_ref() {
         Event::Forked { goal, .. } => *goal,
         _ => None,
     });
     for (at, event) in events.iter().enumerate() {
-        match event {
+        match event.as_ref() {
             Event::Init { session, .. } => {
                 // The events before the fork are copies.
                 assert!(forked.is_some_and(|forked| at < forked) || session.as_ref() == Some(&bench.key.id));
@@ -121,40 +136,44 @@ fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
             _ => {}
         }
     }
-    assert_eq!(step, bench.machine().state.open_step());
+    assert_eq!(step, stored.machine.state.open_step());
 }
 
 /// H08, U12: in each turn the model answers at most as often as its agent's limit and the steps granted by people
 /// allow.
-fn steps_stay_within_their_limit(bench: &Bench, events: &[Event]) {
+fn steps_stay_within_their_limit(stored: &Stored<'_>) {
     let (mut answers, mut most) = (0, 0);
-    for row in rows_of(events) {
-        match row.input {
-            Input::TurnRequested { .. } => (answers, most) = (0, bench.agent.limits.max_steps),
+    let rows = stored.events.iter().filter_map(|event| match event.as_ref() {
+        Event::History { rows } => Some(rows),
+        _ => None,
+    });
+    for row in rows.flatten() {
+        match &row.input {
+            Input::TurnRequested { .. } => (answers, most) = (0, stored.bench.agent.limits.max_steps),
             Input::ModelAnswered { .. } => answers += 1,
             Input::Call { input: CallInput::Granted { steps }, .. } => most += steps,
             _ => {}
         }
-        assert!(answers <= most, "answer {answers} of {most} in {:?}", bench.machine());
+        assert!(answers <= most, "answer {answers} of {most} in {:?}", stored.machine);
     }
 }
 
 /// INV-08: each call of a closed step has one result, in call order, and the state names the calls of an open step.
-fn calls_have_one_result(bench: &Bench) {
-    let transcript = bench.transcript();
-    let machine = bench.machine();
-    match machine.state.batch().filter(|batch| batch.is_step()) {
-        None => transcript_is_whole(&transcript),
+fn calls_have_one_result(stored: &Stored<'_>) {
+    let transcript = &stored.messages;
+    match stored.machine.state.batch().filter(|batch| batch.is_step()) {
+        None => transcript_is_whole(transcript),
         Some(batch) => {
             let (closed, open) = transcript.split_at(usize::try_from(batch.message.0).unwrap() - 1);
             transcript_is_whole(closed);
-            let Some((Message::Assistant(said), rest)) = open.split_first() else {
+            let first = open.split_first().map(|(first, rest)| (first.as_ref(), rest));
+            let Some((Message::Assistant(said), rest)) = first else {
                 panic!("the open step begins with the model's message: {open:?}");
             };
             let asked: Vec<CallId> = said.calls().map(|call| call.id.clone()).collect();
             let named: Vec<CallId> = batch.calls.iter().map(|call| call.id.clone()).collect();
             assert_eq!(asked, named, "state names the open calls");
-            let decided = |message: &Message| match message {
+            let decided = |message: &Arc<Message>| match message.as_ref() {
                 Message::Decision(_) => true,
                 Message::Notice(notice) => notice.rewriting.is_some(),
                 _ => false,
@@ -166,11 +185,11 @@ fn calls_have_one_result(bench: &Bench) {
 
 /// Checks that each call has one result, in call order, that no other message comes in between, and that the model does
 /// not speak twice in a row.
-pub(crate) fn transcript_is_whole(transcript: &[Message]) {
+pub(crate) fn transcript_is_whole<M: Borrow<Message> + Debug>(transcript: &[M]) {
     let mut open: Vec<CallId> = Vec::new();
     let mut spoke_last = false;
     for message in transcript {
-        match message {
+        match message.borrow() {
             Message::Assistant(said) => {
                 assert!(open.is_empty(), "a call was open when the model spoke: {open:?}");
                 assert!(!spoke_last, "the model spoke twice in a row: {transcript:#?}");
@@ -194,14 +213,15 @@ pub(crate) fn transcript_is_whole(transcript: &[Message]) {
 
 /// H18: the custom state equals the changes of all results that still stand, applied in call order. Results that were
 /// taken back do not count.
-fn custom_state_is_that_of_the_results(bench: &Bench) {
-    let mut states: Vec<BTreeMap<String, Value>> = vec![BTreeMap::new()];
-    for message in bench.transcript() {
+fn custom_state_is_that_of_the_results(stored: &Stored<'_>) {
+    let bench = stored.bench;
+    let mut states: Vec<Rc<BTreeMap<String, Value>>> = vec![Rc::default()];
+    for message in &stored.messages {
         let mut state = states.last().expect("the empty one").clone();
-        match message {
+        match message.as_ref() {
             Message::Tool(result) => {
                 assert!(result.status == ResultStatus::Done || result.changes.is_empty(), "{result:?}");
-                result.changes.into_iter().for_each(|change| apply(&mut state, change));
+                result.changes.iter().for_each(|change| apply(Rc::make_mut(&mut state), change.clone()));
             }
             Message::Notice(notice) => {
                 if let Some(to) = notice.rewound {
@@ -212,9 +232,10 @@ fn custom_state_is_that_of_the_results(bench: &Bench) {
         }
         states.push(state);
     }
-    let stored = bench.machine().custom;
-    assert_eq!(states.pop().map(CustomState::from_iter), Some(stored.clone()));
-    let bytes = serde_json::to_vec(&stored).unwrap().len();
+    let stored = &stored.machine.custom;
+    let made = states.pop().map(|state| CustomState::from_iter(state.as_ref().clone()));
+    assert_eq!(made.as_ref(), Some(stored));
+    let bytes = serde_json::to_vec(stored).unwrap().len();
     assert!(bytes <= bench.agent.state.bytes_max, "{stored:?}");
     if let Some(schema) = bench.agent.state.schema.as_ref().filter(|_| !stored.is_empty()) {
         let most = &schema["properties"]["log"]["maxItems"];
@@ -291,15 +312,25 @@ pub(crate) fn events(bench: &Bench) -> Vec<Event> {
     now(events_in(&bench.store, &bench.key))
 }
 
-/// Returns all events of a session. They are numbered from 1, without a gap (C60).
+/// Returns all events of the session, each parsed once.
+pub(crate) fn told(bench: &Bench) -> Vec<Arc<Event>> {
+    bench.parsed.events(&now(payloads_in(&bench.store, &bench.key)))
+}
+
+/// Returns all events of a session.
 pub(crate) async fn events_in(store: &impl StateStore, key: &SessionKey) -> Vec<Event> {
+    payloads_in(store, key).await.iter().map(|payload| payload.parse().expect("an event")).collect()
+}
+
+/// Returns the payloads of all events of a session. They are numbered from 1, without a gap (C60).
+async fn payloads_in(store: &impl StateStore, key: &SessionKey) -> Vec<Payload> {
     let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
     loop {
         match store.read_events(key, &cursor, 100).await.unwrap() {
             EventPage::Events { events, next, more, .. } => {
                 for event in events {
                     assert_eq!(event.seq.0, all.len() as u64 + 1, "the number of the event");
-                    all.push(event.payload.parse::<Event>().expect("an event"));
+                    all.push(event.payload);
                 }
                 cursor = next;
                 if !more {

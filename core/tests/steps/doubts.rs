@@ -39,7 +39,7 @@ fn doubtful() -> Bench {
     bench
 }
 
-fn settle(bench: &Bench, pending: &PendingCall, settlement: &Settlement) -> Delivery {
+pub(crate) fn settle(bench: &Bench, pending: &PendingCall, settlement: &Settlement) -> Delivery {
     bench.answer_with(&pending.id, Payload::json(settlement).unwrap())
 }
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use holdover_core::agent::AgentSpec;
-use holdover_core::engine::{STATE_FORMAT, STATE_FORMAT_ALONE};
+use holdover_core::engine::{STATE_FORMAT_ALONE, STATE_FORMAT_LED};
 use holdover_core::ids::ToolName;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::{Message, MessagePolicy, PendingBody, ResultStatus, Said};
@@ -105,7 +105,7 @@ fn d01_a_procedure_admits_tools_by_state_and_parks_until_somebody_outside_answer
         (stands(&bench).as_deref(), admitted(&bench, &run).join(" ")),
         (Some("draft"), "look put pay".into())
     );
-    assert_eq!(bench.session().format, STATE_FORMAT, "an older version would withhold nothing");
+    assert_eq!(bench.session().format, STATE_FORMAT_LED, "an older version would withhold nothing");
     // A call that the state does not admit is not run, and a turn does not end in a working state.
     run.model(calls(&["note"]));
     let refused = bench.results().remove(0);

@@ -2,12 +2,19 @@
 //!
 //! To play more of them: `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random`.
 //!
-//! Requirements: A40, A41, A42, B06, B07, B14, B21, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
+//! Requirements: A40, A41, A42, B06, B07, B14, B21, B28, B49, C19, C34, C42, C51, C52, C56, C57, D19, D23, H18, U04, U08.
 
-use holdover_core::agent::{AtMax, Compaction, Fallback, OnTrip};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use holdover_core::agent::{AtMax, Compaction, Fallback, OnDoubt, OnTrip};
+use holdover_core::engine::ATTEMPTS_MAX;
 use holdover_core::hook::HookPoint;
+use holdover_core::letter::LetterCause;
+use holdover_core::machine::DoneReason;
 use holdover_core::message::{SignalBody, WhileAsking};
+use holdover_core::store::{PendingKind, SessionStatus};
 use proptest::prelude::*;
+use proptest::test_runner::RngAlgorithm;
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -39,10 +46,29 @@ fn threads() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1))
 }
 
-/// Requirements: A42, B06, B07, B28, B49, C19, C34, C51, C56, C57, D19, D23, U04, U08.
+/// The number of turns of all scenarios that were given up because their runs died.
+static POISONED: AtomicUsize = AtomicUsize::new(0);
+
+/// Requirements: A42, B06, B07, B28, B49, C19, C34, C51, C52, C56, C57, D19, D23, U04, U08.
 #[test]
 fn whatever_happens_every_session_comes_to_rest_and_its_transcript_is_whole() {
     std::thread::scope(|scope| (0..threads()).for_each(|_| drop(scope.spawn(play))));
+    let poisoned = POISONED.load(Ordering::Relaxed);
+    assert!(poisoned > 0 || cases() < 200, "no session was poisoned in {} scenarios", cases());
+}
+
+#[test]
+fn c52_a_session_whose_runs_die_is_tried_again_by_a_person_and_comes_to_rest() {
+    let bench = Bench::new();
+    let mut world = World::new(&bench, 0);
+    for what in [Happens::Say(None), Happens::Crashes { runs: ATTEMPTS_MAX }, Happens::GoOn { actions: 1 }] {
+        world.happen(&what);
+    }
+    assert_eq!((bench.status(), bench.asked().kind), (SessionStatus::Failed, PendingKind::DeadLetter));
+    world.come_to_rest();
+    assert_eq!(bench.dones(), [DoneReason::Error, DoneReason::ModelStop]);
+    assert_eq!(world.letters().len(), 1);
+    world.check();
 }
 
 proptest! {
@@ -50,6 +76,8 @@ proptest! {
         cases: cases().div_ceil(threads()),
         max_shrink_iters: 2_000,
         failure_persistence: None,
+        // Drawing a story takes a good part of its time. This generator is the fastest.
+        rng_algorithm: RngAlgorithm::XorShift,
         ..ProptestConfig::default()
     })]
 
@@ -64,7 +92,7 @@ proptest! {
         denies: bool,
         few in prop::option::of(prop::sample::select(vec![AtMax::Stop, AtMax::Ask])),
         schema: bool,
-        (early, handed) in any::<(bool, Option<bool>)>(),
+        (early, handed, asks) in any::<(bool, Option<bool>, bool)>(),
         story in prop::collection::vec(happens(), 0..120),
     ) {
         let fresh = Bench::with(|agent| {
@@ -84,6 +112,9 @@ proptest! {
             }
             if falls_back {
                 agent.fallback = vec![Fallback { model: "other".into(), prices: None }];
+            }
+            if asks {
+                agent.in_doubt = OnDoubt::Ask;
             }
             if observes {
                 agent.retries.on_trip = OnTrip::Observe;
@@ -117,5 +148,7 @@ proptest! {
             world.come_to_rest();
         }
         world.check();
+        let died = world.letters().iter().filter(|letter| letter.cause == LetterCause::Poisoned).count();
+        POISONED.fetch_add(died, Ordering::Relaxed);
     }
 }

@@ -212,9 +212,7 @@ impl<'b> Run<'b> {
 
     /// Returns the messages of the transcript that are shown, as stored, each with its sequence number.
     fn placed(&self, shown: &Shown) -> Vec<(MessageSeq, Arc<Message>)> {
-        let stored = now(self.bench.store.read_all_messages(&self.bench.key, &shown.to_read())).unwrap();
-        let read: Vec<_> =
-            stored.iter().map(|message| (message.seq, Arc::new(message.payload.parse().unwrap()))).collect();
+        let read = self.bench.read(&shown.to_read());
         let placed: Vec<_> = shown.messages(&read).cloned().collect();
         let named: u64 = shown.ranges.iter().map(|range| range.to.0 + 1 - range.from.0).sum();
         assert_eq!(placed.len() as u64, named, "each message that is shown is there, once");
@@ -519,6 +517,7 @@ pub(crate) fn kind_of(action: &Action) -> &'static str {
         Action::Read { .. } => "read",
         Action::Provision { .. } => "provision",
         Action::CallModel { .. } => "call_model",
+        Action::Plan { .. } => "plan",
         Action::Summarise { .. } => "summarise",
         Action::Shorten { .. } => "shorten",
         Action::StopModel { .. } => "stop_model",

@@ -14,6 +14,7 @@ use holdover_core::message::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
+use holdover_core::plan::Planner;
 use holdover_core::prompt::system_prompt;
 use holdover_core::skill::{SkillEntry, SkillSet};
 use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
@@ -35,6 +36,7 @@ pub struct AgentBuilder {
     pub(super) version: Option<String>,
     queue: Option<QueueLabel>,
     pub(super) model: Option<Arc<dyn Model>>,
+    pub(super) planner: Option<Arc<dyn Planner>>,
     pub(super) fallback: Vec<Arc<dyn Model>>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) gate: Option<Arc<dyn PolicyGate>>,
@@ -54,6 +56,7 @@ impl AgentBuilder {
             spec: AgentSpec::new(name),
             version: None,
             model: None,
+            planner: None,
             fallback: Vec::new(),
             tools: Vec::new(),
             gate: None,
@@ -344,6 +347,7 @@ impl AgentBuilder {
             spec: Arc::new(spec),
             version: self.version,
             model,
+            planner: self.planner,
             models: self.models,
             fallback: self.fallback,
             tools,

@@ -7,6 +7,7 @@ mod client_tool;
 mod custom;
 mod models;
 mod output;
+mod planned;
 mod procedure;
 mod provisioning;
 mod sub_agent;
@@ -27,6 +28,7 @@ use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
+use holdover_core::plan::Planner;
 use holdover_core::store::Labels;
 use holdover_core::tool::Tool;
 use jsonschema::Validator;
@@ -40,6 +42,7 @@ pub struct Agent {
     spec: Arc<AgentSpec>,
     version: Option<String>,
     model: Arc<dyn Model>,
+    planner: Option<Arc<dyn Planner>>,
     models: BTreeMap<Mode, Arc<dyn Model>>,
     fallback: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, EquippedTool>,
@@ -106,13 +109,7 @@ impl Agent {
     /// Adds the labels of the agent's name and version, as far as there is room. Labels that are set already are
     /// kept. If the label of an agent's name is set, no version is added.
     pub(crate) fn labelled(&self, labels: Labels) -> Labels {
-        let mut own = vec![(Labels::AGENT, self.spec.name.as_str())];
-        if !labels.0.contains_key(Labels::AGENT) {
-            own.extend(self.version().map(|version| (Labels::AGENT_VERSION, version)));
-        }
-        own.into_iter().fold(labels, |labels, (name, value)| {
-            if labels.0.contains_key(name) { labels } else { labels.with_if_room(name, value) }
-        })
+        of_agent(labels, &self.spec.name, self.version())
     }
 
     /// Returns the spec by which the core decides.
@@ -146,6 +143,11 @@ impl Agent {
     pub(crate) fn model(&self, number: u32) -> &Arc<dyn Model> {
         let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         at.and_then(|at| self.fallback.get(at)).unwrap_or(&self.model)
+    }
+
+    /// Returns the code that plans the sessions of the agent, if the agent is a flow.
+    pub(crate) fn planner(&self) -> Option<&Arc<dyn Planner>> {
+        self.planner.as_ref()
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&EquippedTool> {
@@ -185,6 +187,17 @@ impl Agent {
         let told = self.told.iter().find(|(told, _)| *told == mode);
         told.map_or_else(|| unreachable!("every mode has its words"), |(_, told)| told)
     }
+}
+
+/// Adds the labels of an agent with this name and version. See [`Agent::labelled`].
+pub(crate) fn of_agent(labels: Labels, name: &str, version: Option<&str>) -> Labels {
+    let mut own = vec![(Labels::AGENT, name)];
+    if !labels.0.contains_key(Labels::AGENT) {
+        own.extend(version.map(|version| (Labels::AGENT_VERSION, version)));
+    }
+    own.into_iter().fold(labels, |labels, (name, value)| {
+        if labels.0.contains_key(name) { labels } else { labels.with_if_room(name, value) }
+    })
 }
 
 impl std::fmt::Debug for Agent {

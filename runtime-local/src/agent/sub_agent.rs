@@ -67,6 +67,12 @@ impl SubAgent {
         }
     }
 
+    /// Creates a sub-agent called `name` from an agent that is not built yet. It keeps its own tools, code and limits,
+    /// which are not those of the parent. Its calls pass the parent's gate, too.
+    pub fn of(name: impl Into<String>, description: impl Into<String>, agent: AgentBuilder) -> Self {
+        Self { builder: agent, ..Self::new(name, description) }
+    }
+
     /// Sets the instructions.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.builder = self.builder.instructions(instructions);
@@ -253,8 +259,8 @@ impl AgentBuilder {
 
     /// Restricts a sub-agent to what this agent can do: of this agent's tools it gets only the named ones, and the
     /// stricter of both gates decides. It has this agent's version, durability, rule for calls in doubt and
-    /// provisioners. If it has no model of its own, it also has this agent's models, with their prices, retries and
-    /// breaker.
+    /// provisioners. If it has no model of its own, and this agent is no code, it also has this agent's models, with
+    /// their prices, retries and breaker.
     fn bound(&self, mut child: Self, name: &ToolName, tools: &[ToolName]) -> Result<Self, AgentError> {
         child.spec.name = format!("{}>{name}", self.spec.name);
         child.version.clone_from(&self.version);
@@ -285,7 +291,8 @@ impl AgentBuilder {
             Some(gate) => Arc::new(StrictestGate::new().and_shared(own).and_shared(gate)),
             None => own,
         });
-        if child.model.is_none() {
+        // Code has no model that a child could have.
+        if child.model.is_none() && !self.spec.planned {
             child.model.clone_from(&self.model);
             child.models.clone_from(&self.models);
             child.fallback.clone_from(&self.fallback);

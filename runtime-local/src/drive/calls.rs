@@ -21,6 +21,7 @@ use super::early::Brought;
 use super::line::{Line, Stop};
 use super::phases::{ASK_STOPPED, Sending};
 use super::running::{Places, Running, Streams};
+use super::transactions::Lender;
 use crate::arguments::parse_arguments;
 use crate::hooks::Hooks;
 
@@ -38,9 +39,14 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Forgets a call that came back. Returns false if the call was not out.
-    pub(super) fn over(&mut self, call: &CallId) -> bool {
-        self.out.remove(call).is_some()
+    /// Forgets a call that came back, and returns its line. Returns `None` if the call was not out.
+    pub(super) fn over(&mut self, call: &CallId) -> Option<Line> {
+        self.out.remove(call)
+    }
+
+    /// Returns the way of a call to a transaction, unless the call is not out or was asked to stop.
+    pub(super) fn lender(&self, call: &CallId) -> Option<Lender> {
+        self.out.get(call).filter(|line| !line.is_stopped()).and_then(Line::lender).cloned()
     }
 
     /// Forgets a call that was not sent after all. Returns true if it was told to stop meanwhile.
@@ -116,7 +122,7 @@ impl Driver {
             let (line, brings) = begun.out();
             return self.let_out(call, line, brings);
         }
-        let line = Line::new();
+        let line = self.lender(&call).map_or_else(Line::new, Line::lending);
         match self.sending(&call, &line) {
             Ok(sending) => {
                 let put_away = self.early.are_put_away();
@@ -230,9 +236,12 @@ async fn looked_at(
         return result;
     }
     let CallOut { id, tool, arguments, .. } = call;
-    let told = result.clone().map(|returned| match returned {
-        ToolReturn::Output(output) | ToolReturn::After { output, .. } => output,
-    });
+    let told = match result.as_ref().map(ToolReturn::output) {
+        Ok(Some(output)) => Ok(output.clone()),
+        // A call that waits for a signal has no result yet.
+        Ok(None) => return hooks.unseen(&tool, result, "hooks are not shown the body of a signal"),
+        Err(error) => Err(error.clone()),
+    };
     let ended = ToolEnded { session, call: id, tool: tool.clone(), arguments, result: told };
     let stopped = async move {
         match stop.wait_for(Option::is_some).await.map(|stopped| *stopped) {
@@ -243,7 +252,7 @@ async fn looked_at(
     tokio::select! {
         biased;
         result = hooks.after_tool(ended, result.clone()) => result,
-        () = stopped => hooks.unseen(&tool, result),
+        () = stopped => hooks.unseen(&tool, result, "the turn is being stopped"),
     }
 }
 
@@ -262,7 +271,7 @@ mod tests {
             }
             calls.out.insert(id.clone(), line);
             assert_eq!(calls.unsent(&id), stopped);
-            assert!(!calls.over(&id));
+            assert!(calls.over(&id).is_none());
         }
     }
 }

@@ -1,15 +1,18 @@
 //! The results of actions that were in flight.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::engine::{ActionId, CallOut, Reply};
 use holdover_core::ids::CallId;
 use holdover_core::model::{ModelAnswer, ModelError};
-use holdover_core::store::{LeaseOutcome, Receipt, StoreError};
+use holdover_core::plan::{Plan as Code, PlanError, Planned};
+use holdover_core::store::{LeaseOutcome, Receipt, StateStore, StoreError};
 use holdover_core::tool::{ToolError, ToolReturn};
 use tokio::time::Instant;
 
 use super::Driver;
+use super::transactions::Lender;
 
 /// The result of an action that was in flight.
 pub(super) enum Done {
@@ -22,6 +25,15 @@ pub(super) enum Done {
         /// The answer or the error.
         result: Result<ModelAnswer, ModelError>,
     },
+    /// The code that plans the session waits again.
+    Planned {
+        /// The id of the question.
+        id: ActionId,
+        /// The code, unless it panicked.
+        code: Option<Box<dyn Code>>,
+        /// Its decisions.
+        result: Result<Planned, PlanError>,
+    },
     /// A write to the store came back.
     Written {
         /// The instant before the first request.
@@ -32,6 +44,8 @@ pub(super) enum Done {
         receipt: Option<Receipt>,
         /// True if the write was to release the session.
         releases: bool,
+        /// The transaction of a call, if it is still open because the write was refused and is to be made again.
+        again: Option<(CallId, Arc<dyn StateStore>)>,
         /// The reply for core.
         reply: Reply,
     },
@@ -73,8 +87,15 @@ impl Driver {
                 });
                 self.apply(Reply::ModelAnswered { id, result });
             }
-            Done::Written { asked, repeated, receipt, releases, reply } => {
+            Done::Planned { id, code, result } => {
+                self.code = code;
+                self.apply(Reply::Planned { id, result });
+            }
+            Done::Written { asked, repeated, receipt, releases, again, reply } => {
                 self.writes_out -= 1;
+                if let Some((call, store)) = again {
+                    self.keep_for_next_write(call, store);
+                }
                 self.releasing -= usize::from(releases);
                 if let Some(receipt) = receipt {
                     self.renewal.wrote(asked);
@@ -92,8 +113,10 @@ impl Driver {
                 }
             }
             Done::CallEnded { call, result, took } => {
-                if self.calls.over(&call) {
+                if let Some(line) = self.calls.over(&call) {
                     self.tell_over(&call);
+                    let left = line.lender().and_then(Lender::close);
+                    let result = self.end_transaction(&call, left, result);
                     let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
                     let result = result.map_err(|error| match error {
                         ToolError::Transient { detail, wait } => {

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use holdover_core::ending::CancelReason;
-use holdover_core::tool::{CallHandle, CallLink, Progress, StopRequest};
+use holdover_core::store::{StoreError, StoreErrorKind};
+use holdover_core::tool::{CallHandle, CallLink, CallTransaction, Progress, StopRequest};
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+use super::transactions::Lender;
 
 /// A request of the run to stop a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +40,23 @@ impl Stop {
 pub(super) struct Line {
     stop: watch::Sender<Option<Stop>>,
     reports: Reports,
+    /// The way to a transaction, if the call may have one.
+    lender: Option<Lender>,
 }
 
 impl Line {
     pub(super) fn new() -> Self {
-        Self { stop: watch::Sender::new(None), reports: Reports(watch::Sender::new(None)) }
+        let (stop, reports) = (watch::Sender::new(None), Reports(watch::Sender::new(None)));
+        Self { stop, reports, lender: None }
+    }
+
+    /// Returns the line of a call that may have a transaction.
+    pub(super) fn lending(lender: Lender) -> Self {
+        Self { lender: Some(lender), ..Self::new() }
+    }
+
+    pub(super) fn lender(&self) -> Option<&Lender> {
+        self.lender.as_ref()
     }
 
     /// Asks the call to stop. A later request replaces an earlier one.
@@ -64,7 +79,7 @@ impl Line {
 
     /// Returns the tool's end of the line.
     pub(super) fn handle(&self) -> CallHandle {
-        CallHandle::new(Link { stops: self.stops(), reports: self.reports() })
+        CallHandle::new(Link { stops: self.stops(), reports: self.reports(), lender: self.lender.clone() })
     }
 }
 
@@ -99,6 +114,7 @@ impl Reports {
 struct Link {
     stops: watch::Receiver<Option<Stop>>,
     reports: Reports,
+    lender: Option<Lender>,
 }
 
 impl CallLink for Link {
@@ -118,6 +134,16 @@ impl CallLink for Link {
             asked.map_or(StopRequest::GONE, |stop| stop.request)
         }
         .boxed()
+    }
+
+    fn begin(&self) -> BoxFuture<'static, Result<CallTransaction, StoreError>> {
+        match &self.lender {
+            Some(lender) => lender.begin(),
+            None => {
+                let detail = "only idempotent calls of flows have transactions";
+                ready(Err(StoreError::new(StoreErrorKind::Unsupported, "begin", detail))).boxed()
+            }
+        }
     }
 }
 

@@ -14,23 +14,26 @@ mod model;
 mod panicked;
 mod perform;
 mod phases;
+mod plan;
 mod provision;
 mod renewal;
 mod running;
 mod shorten;
 mod summary;
+mod transactions;
 mod transcript;
 mod writes;
 
 use std::sync::Arc;
 
 use futures::StreamExt;
-use futures::future::{AbortHandle, Abortable, BoxFuture};
+use futures::future::{AbortHandle, Abortable, BoxFuture, ready};
 use futures::stream::FuturesUnordered;
 use holdover_core::engine::{Action, Reply, RunOutcome, StartError, StepIterator};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{Fence, MessageSeq, QueueLabel};
 use holdover_core::payload::Payload;
+use holdover_core::plan::Plan as Code;
 use holdover_core::store::{Claim, Labels, StateStore};
 use holdover_core::time::Timestamp;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -49,6 +52,7 @@ pub(crate) use leaving::Leaving;
 use model::ModelOut;
 use panicked::{AfterPanic, unless_panicked};
 use renewal::Renewal;
+use transactions::Transactions;
 use transcript::Transcript;
 
 use crate::agent::Agent;
@@ -158,6 +162,7 @@ async fn one_run(
         transcript: Transcript::default(),
         out: FuturesUnordered::new(),
         model: None,
+        code: None,
         calls: Calls::default(),
         early: Early::default(),
         watcher,
@@ -168,6 +173,7 @@ async fn one_run(
         written: watch::Sender::new(claim.session.last_message),
         provisioning: CancellationToken::new(),
         leaving,
+        transactions: Transactions::new(),
     };
     let fence = driver.fence.clone();
     let outcome = driver.drive().await;
@@ -224,6 +230,8 @@ struct Driver {
     out: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
     /// The model call that is in flight.
     model: Option<ModelOut>,
+    /// The code that plans the session, while it waits.
+    code: Option<Box<dyn Code>>,
     calls: Calls,
     /// Calls that were begun while the model was writing.
     early: Early,
@@ -241,6 +249,7 @@ struct Driver {
     /// Cancelled once the turn no longer needs the environment that is being prepared.
     provisioning: CancellationToken,
     leaving: Leaving,
+    transactions: Transactions,
 }
 
 impl Driver {
@@ -268,7 +277,9 @@ impl Driver {
                 return outcome;
             }
             if let Action::Await { until } = action {
-                self.wait(until).await;
+                if !self.go_on_with_transactions() {
+                    self.wait(until).await;
+                }
             } else {
                 self.perform(action);
             }
@@ -276,27 +287,34 @@ impl Driver {
     }
 
     /// Waits for the first event and handles it: an order to leave, a finished action or early call, news of a model
-    /// call, the next renewal or look, the instant `until`, or a hint.
+    /// call or of a transaction, the next renewal or look, the instant `until`, or a hint. While a transaction is open,
+    /// what it does not need waits.
     async fn wait(&mut self, until: Option<Timestamp>) {
         let instant = until.map(|until| self.clock.instant(until));
         let (renew_at, look_at) = (self.renewal.due(), self.renewal.look_due());
         self.renewal.listen(&self.store, &self.fence.key).await;
+        let free = !self.transactions.keep_back();
+        let may_write = free || self.transactions.wait_for_write();
+        let passing = self.transactions.are_passing();
         tokio::select! {
             biased;
             // First, because a finished action could begin the next one.
-            drain = self.leaving.heard() => self.drain(drain),
+            drain = self.leaving.heard(), if free => self.drain(drain),
             Some(done) = self.out.next(), if !self.out.is_empty() => {
                 // An error means that the action was aborted.
                 if let Ok(done) = done {
-                    self.take(done);
+                    self.take_or_keep(done);
                 }
             }
             () = self.early.go_on(), if self.early.is_any_out() => {}
             Some(heard) = self.heard.recv() => self.on_heard(heard),
+            Some(asked) = self.transactions.asked() => self.on_asked(asked),
             () = at(renew_at) => self.renew(),
-            () = at(look_at) => self.look(),
-            () = at(instant) => self.apply(Reply::TimePassed),
-            hinted = self.renewal.hint() => self.renewal.hinted(hinted, self.writes_out > 0),
+            () = at(look_at), if free => self.look(),
+            () = at(instant), if may_write => self.apply(Reply::TimePassed),
+            hinted = self.renewal.hint(), if free => self.renewal.hinted(hinted, self.writes_out > 0),
+            // Last, because everything that is ready comes before the next transaction.
+            () = ready(()), if passing => self.transactions.passed(),
         }
     }
 
@@ -316,6 +334,16 @@ impl Driver {
         let (handle, registration) = AbortHandle::new_pair();
         self.out.push(Abortable::new(Box::pin(future), registration));
         handle
+    }
+
+    /// Runs a future like [`send`](Self::send). Core may wait for its answer before it writes.
+    fn ask(&mut self, future: impl Future<Output = Done> + Send + 'static) {
+        let question = self.transactions.question();
+        self.send(async move {
+            let done = future.await;
+            drop(question);
+            done
+        });
     }
 
     /// Takes over the lease, the clock and the newest message from the receipt of a renewal or a write.

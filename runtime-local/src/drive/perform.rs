@@ -34,6 +34,7 @@ impl Driver {
             Action::Shorten { id, step, model, results, shown } => {
                 self.shorten(id, step, model, results, shown);
             }
+            Action::Plan { id, begins, again, told, room } => self.plan(id, begins, again, told, room),
             Action::StopModel { of } => self.stop_model(of),
             Action::Consult { id, questions } => self.consult(id, questions),
             Action::Foresee { id, question } => self.foresee(id, question),
@@ -59,7 +60,7 @@ impl Driver {
 
     fn read(&mut self, id: ActionId, messages: Vec<MessageRange>, inbox_after: InboxSeq, interrupt: bool) {
         let reading = self.reading();
-        self.send(async move {
+        self.ask(async move {
             match reading.all(messages, inbox_after, interrupt).await {
                 Ok(found) => Done::Reply(Reply::Read { id, result: Ok(found) }),
                 Err(Unread::LeaseEnded) => Done::LeaseLost,
@@ -73,11 +74,11 @@ impl Driver {
 
     fn consult(&mut self, id: ActionId, questions: Vec<GateQuestion>) {
         match self.agent.clone() {
-            Some(agent) => self.send(async move {
+            Some(agent) => self.ask(async move {
                 let rulings = gate::consult(agent, questions).await;
                 Done::Reply(Reply::Consulted { id, rulings })
             }),
-            None => self.send(async move {
+            None => self.ask(async move {
                 let detail = String::from("the session runs without its agent");
                 let rulings = questions
                     .into_iter()
@@ -90,7 +91,7 @@ impl Driver {
 
     fn foresee(&mut self, id: ActionId, question: GateQuestion) {
         let agent = self.agent.clone();
-        self.send(async move {
+        self.ask(async move {
             let profile = match agent {
                 Some(agent) => gate::foresee(agent, question).await,
                 None => None,
@@ -101,7 +102,7 @@ impl Driver {
 
     fn run_hooks(&mut self, id: ActionId, step: StepEnded) {
         let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
-        self.send(async move {
+        self.ask(async move {
             let (stop, corrections) = hooks.after_step(&step).await;
             Done::Reply(Reply::HooksRan { id, stop, corrections })
         });
@@ -121,7 +122,7 @@ impl Driver {
         let (agent, definition, cx) = (self.agent.clone(), self.definition.clone(), self.cx.clone());
         let lease = self.lease.clone();
         let reads_over = self.early.none_is_out();
-        self.send(async move {
+        self.ask(async move {
             // A call that was begun early may still use what is freed.
             reads_over.await;
             // A session that is ended without its agent still frees its resources, if the agent is found.

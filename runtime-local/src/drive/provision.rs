@@ -51,7 +51,7 @@ impl Driver {
             key: self.fence.key.clone(),
             turn,
         };
-        self.send(async move {
+        self.ask(async move {
             // Provisioning is an effect: another run may own the session and its environment.
             if !preparing.lease.runs() {
                 return Done::LeaseLost;

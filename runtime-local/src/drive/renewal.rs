@@ -196,7 +196,7 @@ impl Driver {
                 self.hear(asked, false, &receipt);
                 self.renewal.heard(&receipt);
                 self.send_held();
-                self.apply(Reply::News(receipt));
+                self.take_news(receipt);
             }
             // A commit of this run released the session, and its answer is still on its way.
             Ok(LeaseOutcome::StaleFence) if self.releasing > 0 => {}

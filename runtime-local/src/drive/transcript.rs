@@ -153,7 +153,7 @@ impl Reading {
         }
     }
 
-    async fn messages(&self, ranges: &[MessageRange]) -> Result<Arc<[Placed]>, Unread> {
+    pub(super) async fn messages(&self, ranges: &[MessageRange]) -> Result<Arc<[Placed]>, Unread> {
         if ranges.is_empty() {
             return Ok(Arc::from([]));
         }

@@ -42,7 +42,8 @@ pub trait Engine: Send + Sync + 'static {
 pub struct WakeUp {
     /// The session.
     pub key: SessionKey,
-    /// The session as it is in the store now. `None` means that the session was deleted.
+    /// The session as it is in the store now. `None` means that the session was deleted. If a session of the same key was
+    /// created since, its wake-up follows.
     pub session: Option<Known>,
 }
 

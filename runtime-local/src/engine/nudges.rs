@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{InterruptId, SessionKey};
 use holdover_core::store::{Answer, InterruptOutcome, Layer, Request, Retry, StateStore, StoreError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -34,6 +34,8 @@ pub(crate) struct Nudges {
 struct Shared {
     engine: Arc<dyn Engine>,
     desk: Desk,
+    /// The store whose sessions the engine is told about.
+    store: Arc<dyn StateStore>,
     /// The sessions with an open wake-up, and the writes since it began.
     open: Mutex<HashMap<SessionKey, Since>>,
     count: watch::Sender<usize>,
@@ -50,11 +52,11 @@ enum Since {
 }
 
 impl Nudges {
-    /// Creates a layer that wakes `engine`. The end of a run at `desk` needs no wake-up: the answer of
+    /// Creates a layer for `store` that wakes `engine`. The end of a run at `desk` needs no wake-up: the answer of
     /// [`Runtime::serve`](crate::Runtime::serve) tells the engine.
-    pub(crate) fn new(engine: Arc<dyn Engine>, desk: Desk) -> Self {
+    pub(crate) fn new(engine: Arc<dyn Engine>, desk: Desk, store: Arc<dyn StateStore>) -> Self {
         let (open, count, given_up) = (Mutex::default(), watch::Sender::default(), AtomicBool::default());
-        Self { shared: Arc::new(Shared { engine, desk, open, count, given_up }) }
+        Self { shared: Arc::new(Shared { engine, desk, store, open, count, given_up }) }
     }
 
     /// Waits until no wake-up is under way, at most `at_most`. Returns false if the time is over, or if a wake-up was given
@@ -65,13 +67,13 @@ impl Nudges {
         in_time && !self.shared.given_up.swap(false, Ordering::Relaxed)
     }
 
-    /// Wakes the engine for a session of `store`, although nothing was written.
-    pub(crate) fn wake(&self, key: &SessionKey, store: &Arc<dyn StateStore>) {
-        self.nudge(key.clone(), Since::Written, Arc::clone(store));
+    /// Wakes the engine for a session, although nothing was written.
+    pub(crate) fn wake(&self, key: &SessionKey) {
+        self.nudge(key.clone(), Since::Written);
     }
 
     /// Wakes the engine for a session, in a task.
-    fn nudge(&self, key: SessionKey, written: Since, store: Arc<dyn StateStore>) {
+    fn nudge(&self, key: SessionKey, written: Since) {
         {
             let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(since) = open.get_mut(&key) {
@@ -90,7 +92,7 @@ impl Nudges {
         tokio::spawn(async move {
             let mut written = written;
             while written > Since::Nothing {
-                if let Err(error) = shared.wake(&key, written, &store).await {
+                if let Err(error) = shared.wake(&key, written).await {
                     shared.given_up.store(true, Ordering::Relaxed);
                     let engine = shared.engine.name();
                     tracing::warn!(session = %key, engine, %error, "the engine was not woken; left to a worker");
@@ -103,16 +105,11 @@ impl Nudges {
 
 impl Shared {
     /// Wakes the engine, with repeats.
-    async fn wake(
-        &self,
-        key: &SessionKey,
-        written: Since,
-        store: &Arc<dyn StateStore>,
-    ) -> Result<(), EngineError> {
+    async fn wake(&self, key: &SessionKey, written: Since) -> Result<(), EngineError> {
         let began = Instant::now();
         let mut pause = Backoff::store();
         loop {
-            let error = match timeout(ATTEMPT, self.wake_once(key, written, store)).await {
+            let error = match timeout(ATTEMPT, self.wake_once(key, written)).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(error)) => error,
                 Err(_) => EngineError::new(format!("no answer in {} s", ATTEMPT.as_secs())),
@@ -124,20 +121,22 @@ impl Shared {
         }
     }
 
-    async fn wake_once(
-        &self,
-        key: &SessionKey,
-        written: Since,
-        store: &Arc<dyn StateStore>,
-    ) -> Result<(), EngineError> {
-        let read = store.load_session(key).await;
+    async fn wake_once(&self, key: &SessionKey, written: Since) -> Result<(), EngineError> {
+        let read = self.store.load_session(key).await;
         let session = read.map_err(|error| EngineError::new(error.to_string()))?;
         let session = session.as_ref().map(Known::from);
-        // There is no such session. If there was one, the request that deleted it wakes the engine.
-        if session.is_none() && written < Since::Deleted {
-            return Ok(());
-        }
-        self.engine.wake(&WakeUp::new(key.clone(), session)).await
+        // Also if a session of the same key was created since: the engine may keep the deleted one elsewhere, under the
+        // queue of another agent. If that fails, the new session is woken all the same.
+        let deleted = match written {
+            Since::Deleted => self.engine.wake(&WakeUp::new(key.clone(), None)).await,
+            Since::Nothing | Since::Written => Ok(()),
+        };
+        let created = match session {
+            Some(session) => self.engine.wake(&WakeUp::new(key.clone(), Some(session))).await,
+            // There is no such session. If there was one, the request that deleted it wakes the engine.
+            None => Ok(()),
+        };
+        deleted.and(created)
     }
 
     /// Returns the writes since the wake-up began. If there are none, the wake-up is over.
@@ -160,21 +159,29 @@ impl Layer for Nudges {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         let woken = woken_by(&request);
         let releases = matches!(request, Request::Commit(..));
+        let stop = stop_of(&request);
+        // This may be the store of a transaction, which is of no use after its write.
         let answer = request.perform(&store).await;
         let Some((key, written)) = woken else { return answer };
         let changed = match &answer {
-            // The first request woke the engine. Callers that wait for a stop repeat it many times.
-            Ok(Answer::Requested(InterruptOutcome::AlreadyWaiting { .. })) => false,
+            // The same request is repeated because its sender may have died before it woke the engine. Another one is new:
+            // the request that waits woke the engine, and callers that wait for a stop ask many times.
+            Ok(Answer::Requested(InterruptOutcome::AlreadyWaiting { id })) => stop.as_ref() == Some(id),
             Ok(_) => true,
             Err(error) => error.retry == Retry::OutcomeUnknown,
         };
         // Whoever waits at the desk reads the session after this write. So this is asked after it, and not before.
         let told_anyway = releases && self.shared.desk.has(&key);
         if changed && !told_anyway {
-            self.nudge(key, written, store);
+            self.nudge(key, written);
         }
         answer
     }
+}
+
+/// Returns the id of a request to stop a session.
+fn stop_of(request: &Request) -> Option<InterruptId> {
+    if let Request::Interrupt(_, interrupt) = request { Some(interrupt.id.clone()) } else { None }
 }
 
 /// Returns the session that may need a run after the request. A repeated write counts too, although it changes nothing:

@@ -3,7 +3,7 @@
 use holdover_core::handoff::InvalidGoal;
 use holdover_core::store::StoreErrorKind;
 
-use super::RuntimeError;
+use super::{RuntimeError, SignalError};
 
 /// The kind of an error. A front end can use it to choose its answer, such as an HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,6 +53,7 @@ impl RuntimeError {
             Self::Aborted { .. }
             | Self::Held { .. }
             | Self::Busy { .. }
+            | Self::Signal(SignalError::Full { .. })
             | Self::NotEditable { .. }
             | Self::NoChild { .. }
             | Self::KeyConflict { .. }
@@ -69,12 +70,13 @@ impl RuntimeError {
             | Self::Unanswered { .. }
             | Self::Running { .. }
             | Self::Fork(_) => RuntimeErrorKind::Conflict,
-            Self::Id(_) | Self::Unfit { .. } | Self::Goal { why: InvalidGoal::Empty, .. } => {
-                RuntimeErrorKind::Invalid
-            }
-            Self::TooLong { .. } | Self::Goal { why: InvalidGoal::TooLong { .. }, .. } => {
-                RuntimeErrorKind::TooLarge
-            }
+            Self::Id(_)
+            | Self::Unfit { .. }
+            | Self::Signal(SignalError::NotJson { .. })
+            | Self::Goal { why: InvalidGoal::Empty, .. } => RuntimeErrorKind::Invalid,
+            Self::TooLong { .. }
+            | Self::Signal(SignalError::TooLong { .. })
+            | Self::Goal { why: InvalidGoal::TooLong { .. }, .. } => RuntimeErrorKind::TooLarge,
             Self::Contended { .. } => RuntimeErrorKind::Unavailable,
             Self::AgentUnknown { .. }
             | Self::EffectsRefused { .. }

@@ -2,6 +2,7 @@
 
 mod agent;
 mod kind;
+mod signal;
 
 pub use agent::AgentError;
 use holdover_core::engine::{RunOutcome, StartError};
@@ -17,6 +18,7 @@ use holdover_core::phrases;
 use holdover_core::store::{CommitSurvives, OutcomeKind, PendingKind, SessionStatus, StoreError};
 use holdover_core::time::Timestamp;
 pub use kind::RuntimeErrorKind;
+pub use signal::SignalError;
 
 /// An error of the runtime, for its callers.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +65,9 @@ pub enum RuntimeError {
         /// The place in the session's inbox.
         item: InboxSeq,
     },
+    /// The signal is refused. Nothing was stored.
+    #[error(transparent)]
+    Signal(#[from] SignalError),
     /// There is no such open call in the session: it has ended, is not durable yet, or never existed.
     #[error("session {key}: call {call}: it is not open")]
     NotOpen {

@@ -20,10 +20,11 @@ impl Hooks {
         call: ToolEnded,
         result: Result<ToolReturn, ToolError>,
     ) -> Result<ToolReturn, ToolError> {
-        let delay = match &result {
-            Ok(ToolReturn::After { delay, .. }) => Some(*delay),
-            Ok(ToolReturn::Output(_)) | Err(_) => None,
-        };
+        if let Ok(ToolReturn::Signal { .. }) = &result {
+            // There is no result yet.
+            return result;
+        }
+        let returned = result.ok();
         let mut call = call;
         for hooked in self.of_tool(HookPoint::AfterTool, &call.tool.clone()) {
             let (hook, told) = (Arc::clone(&hooked.hook), call.clone());
@@ -41,22 +42,23 @@ impl Hooks {
                 Err(Failed { what, .. }) => return Err(rejected(call.result, &withheld(&what))),
             }
         }
-        call.result.map(|output| match delay {
-            Some(delay) => ToolReturn::After { delay, output },
+        call.result.map(|output| match returned {
+            Some(returned) => returned.map(|_| output),
             None => ToolReturn::Output(output),
         })
     }
 
-    /// Returns the result of a call of which no hook was told, because the turn is being stopped. If the failure of a
-    /// hook would withhold results of this tool, rejects the result instead.
+    /// Returns the result of a call of which no hook was told, for this reason. If the failure of a hook would withhold
+    /// results of this tool, rejects the result instead.
     pub(crate) fn unseen(
         &self,
         tool: &ToolName,
         result: Result<ToolReturn, ToolError>,
+        because: &str,
     ) -> Result<ToolReturn, ToolError> {
         match self.withholds(tool) {
             Some(hook) => {
-                let why = withheld(&format!("the hook {hook} was not heard, as the turn is being stopped"));
+                let why = withheld(&format!("the hook {hook} was not heard, as {because}"));
                 Err(rejected(result, &why))
             }
             None => result,

@@ -53,8 +53,9 @@ impl Host {
     pub(crate) fn new(store: impl StateStore, options: RuntimeOptions) -> Self {
         let options = options.bounded();
         let desk = Desk::default();
-        let nudges = options.engine.clone().map(|engine| Nudges::new(engine, desk.clone()));
         let records: Arc<dyn StateStore> = Arc::new(store);
+        let nudges =
+            options.engine.clone().map(|engine| Nudges::new(engine, desk.clone(), Arc::clone(&records)));
         let store = match &nudges {
             Some(nudges) => {
                 Arc::new(Layered::<Arc<dyn StateStore>, _>::new(Arc::clone(&records), nudges.clone()))

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::Runtime;
 use super::delivery::DeliveredItem;
 use super::keys::{self, Once};
+use super::mailbox::kind_of;
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 
@@ -61,7 +62,7 @@ impl Deliver {
     }
 
     /// Changes the content of a message.
-    fn saying(mut self, change: impl FnOnce(&mut Said)) -> Self {
+    pub(super) fn saying(mut self, change: impl FnOnce(&mut Said)) -> Self {
         if let What::Message { said, .. } = &mut self.what {
             change(said);
         }
@@ -180,7 +181,7 @@ impl Deliver {
         let once = &self.once;
         let (key, kind, payload) = match self.what {
             What::Message { said, wake } => {
-                (keys::of_message(once)?, ItemKind::Message { wake }, Payload::json(&said))
+                (keys::of_message(once)?, kind_of(said.not_before, wake)?, Payload::json(&said))
             }
             What::Signal(signal) => {
                 let wake = match signal {
@@ -280,7 +281,7 @@ impl Runtime {
             What::Message { said: Said { edits: Some(message), .. }, .. } => (false, Some(*message)),
             What::Message { said, .. } => {
                 let session = self.existing(key).await?;
-                (Self::policy_in(&session, said.policy) == Some(MessagePolicy::Reject), None)
+                (said.not_before.is_none() && Self::rejects(&session, said.policy), None)
             }
             What::Signal(_)
             | What::QueueChange(_)

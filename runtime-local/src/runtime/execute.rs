@@ -2,18 +2,24 @@
 
 use std::sync::Arc;
 
+use holdover_core::agent::AgentSpec;
 use holdover_core::children::ReplyTo;
-use holdover_core::engine::{STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_LINKED};
+use holdover_core::engine::{
+    STATE_FORMAT, STATE_FORMAT_ALONE, STATE_FORMAT_LATER, STATE_FORMAT_LED, STATE_FORMAT_LINKED,
+};
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, StateFormat, TenantId};
 use holdover_core::image::Images;
 use holdover_core::message::{Mentions, MessagePolicy, Said};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::{Digest, Payload};
-use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, Wake};
+use holdover_core::store::{InboxItem, Labels, NewSession, Start, Wake};
+use holdover_core::time::Timestamp;
 use uuid::Uuid;
 
 use super::keys::{self, Once};
+use super::mailbox::kind_of;
 use super::named;
+use super::recorded::AgentRecord;
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 use crate::host::draw_id;
@@ -50,6 +56,8 @@ pub struct Execute {
     pub mentions: Mentions,
     /// True if another program may serve the agent when it is not found here.
     pub served_elsewhere: bool,
+    /// The instant, on the store's clock, before which no turn takes the message. `None`: now.
+    pub not_before: Option<Timestamp>,
     /// The address in another program that gets the outcome of the turn, too.
     reply: Option<Box<ReplyTo>>,
 }
@@ -70,6 +78,7 @@ impl Execute {
             images: Images::none(),
             mentions: Mentions::none(),
             served_elsewhere: false,
+            not_before: None,
             reply: None,
         }
     }
@@ -104,6 +113,17 @@ impl Execute {
     #[must_use]
     pub fn under(self, policy: impl Into<Option<MessagePolicy>>) -> Self {
         Self { policy: policy.into(), ..self }
+    }
+
+    /// Sends the message for later: no turn takes it before this instant on the store's clock, whatever else happens to
+    /// the session. The session wakes up for it by itself, so a worker must serve it then, or a caller must wait for it. A
+    /// message with an instant in the past is taken at once. Until a turn takes it, the message is
+    /// [queued](super::Runtime::queued), and can be [withdrawn](super::Runtime::withdraw). With the policy
+    /// [`Reject`](MessagePolicy::Reject), it is accepted while a turn runs, and waits for the end of the turn that runs at
+    /// the instant.
+    #[must_use]
+    pub fn at(self, not_before: impl Into<Option<Timestamp>>) -> Self {
+        Self { not_before: not_before.into(), ..self }
     }
 
     /// Sets the labels of a new session, by which it can be listed: user, tags, metadata. The runtime adds
@@ -165,12 +185,13 @@ impl Execute {
             Some(key) => key,
             None => SessionKey::new(self.tenant.clone(), SessionId::new(Uuid::now_v7().to_string())?),
         };
-        let Self { policy, briefing, images, mentions, reply, .. } = self;
+        let Self { policy, briefing, images, mentions, reply, not_before, .. } = self;
         // A worker of an older format would not send the outcome to the address.
         let linked = if reply.is_some() { STATE_FORMAT_LINKED } else { STATE_FORMAT_ALONE };
-        // One of an older format would not follow the procedure.
-        let format = if self.agent.spec().procedure.is_some() { STATE_FORMAT } else { linked };
-        let said = Said { policy, briefing, images, mentions, reply, ..Said::new(self.message) };
+        let led = led_by(self.agent.spec()).unwrap_or(linked);
+        // One of an older format would not set the alarm again.
+        let format = if not_before.is_some() { led.max(STATE_FORMAT_LATER) } else { led };
+        let said = Said { policy, briefing, images, mentions, reply, not_before, ..Said::new(self.message) };
         let payload = Payload::json(&said);
         let once = match self.idempotency_key {
             _ if self.first => Once::First,
@@ -179,12 +200,23 @@ impl Execute {
         };
         let item = InboxItem {
             key: keys::of_message(&once)?,
-            kind: ItemKind::Message { wake: Wake::Now },
+            kind: kind_of(not_before, Wake::Now)?,
             incarnation: None,
             payload: payload.map_err(|error| RuntimeError::unreadable(&key, "message", error))?,
         };
-        let (agent, labels, served_elsewhere) = (self.agent, self.labels, self.served_elsewhere);
-        Ok(Prepared { key, derived, agent, once, item, policy, labels, served_elsewhere, format })
+        let (labels, served_elsewhere) = (self.labels, self.served_elsewhere);
+        let agent = self.agent.record();
+        Ok(Prepared { key, derived, agent, once, item, policy, labels, served_elsewhere, not_before, format })
+    }
+}
+
+/// Returns the format of the sessions of an agent that a procedure or code leads. A worker of an older format would not
+/// follow the procedure, or would ask a model in place of code.
+pub(super) fn led_by(spec: &AgentSpec) -> Option<StateFormat> {
+    match spec {
+        spec if spec.planned => Some(STATE_FORMAT),
+        spec if spec.procedure.is_some() => Some(STATE_FORMAT_LED),
+        _ => None,
     }
 }
 
@@ -200,13 +232,14 @@ pub(super) struct Prepared {
     pub(super) key: SessionKey,
     /// True if the id of the session was derived from the idempotency key.
     pub(super) derived: bool,
-    pub(super) agent: Arc<Agent>,
+    pub(super) agent: AgentRecord,
     pub(super) once: Once,
     pub(super) item: InboxItem,
     pub(super) policy: Option<MessagePolicy>,
     pub(super) labels: Labels,
     pub(super) served_elsewhere: bool,
-    format: StateFormat,
+    pub(super) not_before: Option<Timestamp>,
+    pub(super) format: StateFormat,
 }
 
 impl Prepared {
@@ -215,9 +248,9 @@ impl Prepared {
             key: self.key.clone(),
             incarnation: Incarnation(Uuid::new_v4()),
             operation: draw_id(),
-            queue: self.agent.queue().clone(),
+            queue: self.agent.queue.clone(),
             labels: named::labelled(self.labels.clone(), &self.agent, program),
-            definition: self.agent.definition().clone(),
+            definition: self.agent.definition.clone(),
             format: self.format,
             items,
             start,

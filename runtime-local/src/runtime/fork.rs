@@ -1,6 +1,6 @@
 //! Forks: the checkpoints of a session, and new sessions that begin from one.
 
-use holdover_core::engine::STATE_FORMAT;
+use holdover_core::engine::STATE_FORMAT_LED;
 use holdover_core::fork::{self, ForkPlan, NewWork};
 use holdover_core::ids::{CheckpointId, Incarnation, OperationId, SessionId, SessionKey};
 use holdover_core::machine::Machine;
@@ -117,9 +117,9 @@ impl Runtime {
     }
 
     /// Begins a new session, at rest, from a checkpoint of another session. The fork has the transcript up to
-    /// the checkpoint, the agent, and the labels of the source, except the labels of its place in a tree. In
-    /// the fork, a call that had ended keeps its result, a call that was in flight is in doubt, and every other
-    /// call is cancelled (`system:forked`). The source is not changed.
+    /// the checkpoint, the agent, and the labels of the source, except those of its place in a tree and of its
+    /// [schedule](Labels::SCHEDULE). In the fork, a call that had ended keeps its result, a call that was in
+    /// flight is in doubt, and every other call is cancelled (`system:forked`). The source is not changed.
     ///
     /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names its source. Use it to [list](Self::list) all
     /// forks of a session.
@@ -142,15 +142,15 @@ impl Runtime {
         let plan = self.plan_fork(&source, &checkpoint, handoff).await?;
         let status = plan.status;
         let mut labels = source.labels;
-        // Nobody waits for a fork.
-        labels.0.retain(|name, _| !Labels::OF_CALLER.contains(&name.as_str()));
+        // Nobody waits for a fork, and no schedule counts it as its own.
+        labels.0.retain(|name, _| !Labels::OF_CALLER.contains(&name.as_str()) && name != Labels::SCHEDULE);
         if agent.is_some() {
             let of_agent = [Labels::AGENT, Labels::AGENT_VERSION, Labels::PROGRAM];
             labels.0.retain(|name, _| !of_agent.contains(&name.as_str()));
         }
         labels.0.extend(fork.labels.0);
         let labels = match agent {
-            Some(agent) => named::labelled(labels, agent, &self.shared.program),
+            Some(agent) => named::labelled(labels, &agent.record(), &self.shared.program),
             None => labels,
         };
         let labels = labels.with_if_room(Labels::FORKED_FROM, from.id.as_str());
@@ -160,7 +160,8 @@ impl Runtime {
         };
         // A worker of an older format would not follow the procedure.
         let follows = agent.is_some_and(|agent| agent.spec().procedure.is_some());
-        let state = if follows { NewState { format: STATE_FORMAT, ..plan.state } } else { plan.state };
+        let format = plan.state.format.max(STATE_FORMAT_LED);
+        let state = if follows { NewState { format, ..plan.state } } else { plan.state };
         let new = NewFork {
             source: checkpoint.incarnation,
             key: key.clone(),

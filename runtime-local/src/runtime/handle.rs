@@ -7,6 +7,7 @@ use futures::FutureExt;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{Epoch, InboxSeq, SessionKey};
 use holdover_core::store::OutcomeKind;
+use holdover_core::time::Timestamp;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
@@ -25,6 +26,7 @@ pub struct RunHandle {
     epoch: Option<Epoch>,
     duplicate: bool,
     item: Option<InboxSeq>,
+    not_before: Option<Timestamp>,
     run: Option<Guarded<Result<RunOutcome, RuntimeError>>>,
     /// The place where the run reports its children.
     offspring: Arc<Offspring>,
@@ -38,18 +40,32 @@ impl RunHandle {
         let offspring = Arc::<Offspring>::default();
         let cx = runtime.run_context_in(Arc::clone(&offspring));
         let run = Some(guarded(drive::run(cx, claimed, plan, Leaving::never())));
-        Self { runtime: runtime.clone(), key, epoch, duplicate: false, item: None, run, offspring }
+        Self {
+            runtime: runtime.clone(),
+            key,
+            epoch,
+            duplicate: false,
+            item: None,
+            not_before: None,
+            run,
+            offspring,
+        }
     }
 
     /// Creates a handle for a session that another run works on, now or later.
     pub(super) fn of_another(runtime: &Runtime, key: SessionKey, duplicate: bool) -> Self {
         let (epoch, item, run, offspring) = (None, None, None, Arc::default());
-        Self { runtime: runtime.clone(), key, epoch, duplicate, item, run, offspring }
+        Self { runtime: runtime.clone(), key, epoch, duplicate, item, not_before: None, run, offspring }
     }
 
     /// Sets the number of the message that was delivered.
     pub(super) fn delivering(self, item: InboxSeq) -> Self {
         Self { item: Some(item), ..self }
+    }
+
+    /// Sets the instant before which no turn takes the message.
+    pub(super) fn at(self, not_before: Option<Timestamp>) -> Self {
+        Self { not_before, ..self }
     }
 
     /// Returns the key of the session.
@@ -81,13 +97,18 @@ impl RunHandle {
         let key = self.key.clone();
         let run =
             self.run.take().map(|run| async move { unless_panicked(&key, run.await).map(Some) }.boxed());
-        self.runtime.wait_with(&self.key, run, self.offspring).await
+        let outcome = self.runtime.wait_with(&self.key, run, self.offspring).await?;
+        match (self.item, self.not_before) {
+            (Some(item), Some(at)) => self.runtime.wait_for_later(&self.key, item, at, outcome).await,
+            (_, _) => Ok(outcome),
+        }
     }
 
     /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns `None` if the session is still at
     /// work then. The run goes on as long as this handle exists, and can be waited for again. After the run started
     /// here has ended, this method starts nothing: runs after a timer or a back-off, and runs of children, are left
-    /// to workers. While a child that the session waits for is due or runs, it returns `None`.
+    /// to workers. While a child that the session waits for is due or runs, it returns `None`. It does not wait for the
+    /// instant of a message [for later](super::Execute::at), unless the session is new.
     pub async fn outcome_within(&mut self, at_most: Duration) -> Result<Option<RunOutcome>, RuntimeError> {
         let began = Instant::now();
         if let Some(run) = self.run.as_mut() {

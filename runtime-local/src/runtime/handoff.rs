@@ -99,7 +99,7 @@ pub struct HandedOff {
 impl Runtime {
     /// Begins a new session that works on a goal, with an extract of another session. The new session is a
     /// [fork](Self::fork), from the newest checkpoint by default; the source may be running or waiting. It has the
-    /// labels and the custom state of the source. It also has the source's agent and mode, unless [another
+    /// labels of a fork, and the custom state of the source. It also has the source's agent and mode, unless [another
     /// agent](HandOff::by) is named. Approvals that held for the rest of the source session do not carry over. The
     /// source is not changed.
     ///
@@ -125,7 +125,7 @@ impl Runtime {
         if let Some(agent) = &agent {
             self.check_effects(agent)?;
             if !served_elsewhere {
-                self.shared.agents.check_served(from, agent).await?;
+                self.shared.agents.check_served(from, agent.queue(), agent.definition()).await?;
             }
         }
         let work = NewWork { goal, draft, another: agent.is_some(), replies: Vec::new() };

@@ -2,11 +2,11 @@
 //! replace earlier ones.
 
 use holdover_core::error::ErrorInfo;
-use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
+use holdover_core::ids::{InboxSeq, InvalidId, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::mailbox::{self, QueueChange};
 use holdover_core::message::{Mentions, Message, MessagePolicy};
 use holdover_core::payload::Payload;
-use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, SessionStatus};
+use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, SessionStatus, Wake};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
@@ -35,9 +35,29 @@ pub struct QueuedMessage {
     /// The policy for the message while a turn runs or is parked. If none is set, the agent's policy applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
+    /// The instant before which no turn takes the message, if it is a message for later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
     /// The files that the message mentions.
     #[serde(skip_serializing_if = "Mentions::is_empty")]
     pub mentions: Mentions,
+}
+
+impl Deliver {
+    /// Sends the message for later, as [`Execute::at`](super::Execute::at) does. A note becomes a message then. Has no
+    /// effect on other deliveries.
+    #[must_use]
+    pub fn at(self, not_before: impl Into<Option<Timestamp>>) -> Self {
+        self.saying(|said| said.not_before = not_before.into())
+    }
+}
+
+/// Returns the kind of a message. A message that names an instant is one for later.
+pub(super) fn kind_of(not_before: Option<Timestamp>, wake: Wake) -> Result<ItemKind, InvalidId> {
+    match not_before {
+        Some(_) => mailbox::later_kind(),
+        None => Ok(ItemKind::Message { wake }),
+    }
 }
 
 impl Runtime {
@@ -59,6 +79,7 @@ impl Runtime {
             at: item.at,
             text: said.text,
             policy: said.policy,
+            not_before: said.not_before,
             mentions: said.mentions,
         });
         Ok(queued.collect())
@@ -110,6 +131,11 @@ impl Runtime {
     /// Returns the policy for a message in this session: `named`, or else the agent's.
     pub(super) fn policy_in(session: &Session, named: Option<MessagePolicy>) -> Option<MessagePolicy> {
         named.or_else(|| Definition::read(&session.definition).ok()?.spec.on_message)
+    }
+
+    /// Returns true if a message with the policy `named` is accepted only while this session rests.
+    pub(super) fn rejects(session: &Session, named: Option<MessagePolicy>) -> bool {
+        Self::policy_in(session, named) == Some(MessagePolicy::Reject)
     }
 
     /// Refuses a message for a session that is aborted, or whose turn runs, is parked, or is about to begin.

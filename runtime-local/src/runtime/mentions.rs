@@ -26,7 +26,10 @@ impl Runtime {
         key: &SessionKey,
         item: &InboxItem,
     ) -> Result<DeliveredItem, RuntimeError> {
-        let ItemKind::Message { .. } = item.kind else { return Err(refused) };
+        let is_message = matches!(item.kind, ItemKind::Message { .. });
+        if !is_message && !mailbox::is_kind_of_later(&item.kind) {
+            return Err(refused);
+        }
         let Ok(again) = item.payload.parse::<Said>() else { return Err(refused) };
         let session = self.existing(key).await?;
         let Delivery::Conflict { seq } = self.probe_key(&session, item).await? else { return Err(refused) };

@@ -24,6 +24,7 @@ mod named;
 mod pending;
 mod probe;
 mod read;
+mod recorded;
 mod replay;
 mod response;
 mod resume;
@@ -32,6 +33,7 @@ mod runs;
 mod serve;
 mod sessions;
 mod settling;
+mod signals;
 mod snapshot;
 mod standing;
 mod start;
@@ -44,6 +46,7 @@ mod wait;
 
 use std::sync::Arc;
 
+use holdover_core::agent::AgentSpec;
 use holdover_core::ids::{QueueLabel, SessionKey, WorkerId};
 use holdover_core::payload::Payload;
 use holdover_core::store::{CommitSurvives, StateStore};
@@ -68,11 +71,13 @@ pub use mailbox::QueuedMessage;
 pub use named::agent_label;
 pub use pending::{PendingEntry, PendingPage, UnreadablePending};
 pub use read::MessageEntry;
+pub use recorded::{AgentRecord, StartRecorded};
 pub use replay::Replay;
 pub use response::Response;
 pub use retention::Retention;
 pub use runs::RunReport;
 pub use serve::{Next, Served};
+pub use signals::{HeldSignal, Signal};
 pub use snapshot::Snapshot;
 pub use standing::{Standing, is_due, machine_of, only_looks, outcome_of};
 pub use start::Started;
@@ -182,6 +187,10 @@ impl Runtime {
     /// Refuses an agent whose effects this store cannot protect: the start mark of a call must survive the
     /// death of the process that sends it (INV-15).
     fn check_effects(&self, agent: &Agent) -> Result<(), RuntimeError> {
+        self.check_effects_of(agent.spec(), agent.label())
+    }
+
+    fn check_effects_of(&self, spec: &AgentSpec, label: &QueueLabel) -> Result<(), RuntimeError> {
         let capabilities = self.host.store().capabilities();
         if capabilities.commit_survives >= CommitSurvives::ProcessKill {
             return Ok(());
@@ -193,9 +202,9 @@ impl Runtime {
         let acts = |tool: &&holdover_core::tool::ToolSpec| {
             tool.runs_on == RunsOn::Server && (tool.effect == EffectClass::AtMostOnce || tool.dangerous)
         };
-        match agent.spec().tools.iter().find(acts) {
+        match spec.tools.iter().find(acts) {
             Some(tool) => Err(RuntimeError::EffectsRefused {
-                agent: agent.label().clone(),
+                agent: label.clone(),
                 tool: tool.name.clone(),
                 backend: capabilities.backend,
                 survives: capabilities.commit_survives,

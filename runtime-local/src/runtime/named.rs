@@ -6,7 +6,8 @@ use holdover_core::ids::QueueLabel;
 use holdover_core::payload::Payload;
 use holdover_core::store::{Labels, Session};
 
-use crate::agent::{Agent, Definition};
+use super::recorded::AgentRecord;
+use crate::agent::{Definition, of_agent};
 
 /// Returns the label of a session's agent: its name, and `@version` if it has one. If the queue is not named
 /// after the agent, the label is made from the session's labels.
@@ -35,8 +36,8 @@ fn name_in(definition: &Payload) -> Option<String> {
 }
 
 /// Returns `labels` with the runtime's own added. Labels that are set already are kept.
-pub(super) fn labelled(labels: Labels, agent: &Agent, program: &str) -> Labels {
-    let labels = agent.labelled(labels);
+pub(super) fn labelled(labels: Labels, agent: &AgentRecord, program: &str) -> Labels {
+    let labels = of_agent(labels, &agent.name, agent.version.as_deref());
     if labels.0.contains_key(Labels::PROGRAM) {
         return labels;
     }

@@ -3,13 +3,14 @@
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
-use holdover_core::store::{MessageRange, Session, SessionStatus, StateStoreExt};
+use holdover_core::store::{MessageRange, OutcomeKind, Session, SessionStatus, StateStoreExt};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Runtime;
 use super::standing::outcome_of;
+use crate::agent::Definition;
 use crate::arguments::parse_arguments;
 use crate::error::RuntimeError;
 
@@ -120,12 +121,32 @@ impl Runtime {
             | RunOutcome::Released
             | RunOutcome::Lost => None,
         };
-        let Some(place) = place else { return Ok(None) };
+        let Some(place) = place else { return self.value_of_flow(key, outcome).await };
         let read = self.read_range(key, place.message, place.message).await?;
         let text = read.first().and_then(|entry| place.find(&entry.message));
         let refuse = |detail| RuntimeError::unreadable(key, format!("message {}", place.message), detail);
         let text = text.ok_or_else(|| refuse(String::from("it holds no output")))?;
         parse_arguments(text).map(Some).map_err(refuse)
+    }
+
+    /// Returns the value of a flow whose turn ended with `outcome`: its last text, as JSON. `None` if it ended without a
+    /// value, or if a model plans the session.
+    async fn value_of_flow(
+        &self,
+        key: &SessionKey,
+        outcome: &RunOutcome,
+    ) -> Result<Option<Value>, RuntimeError> {
+        if outcome.kind() != OutcomeKind::Completed {
+            return Ok(None);
+        }
+        let session = self.existing(key).await?;
+        let unreadable = |what: &str, error: serde_json::Error| RuntimeError::unreadable(key, what, error);
+        let definition = Definition::read(&session.definition);
+        if !definition.map_err(|error| unreadable("definition", error))?.spec.planned {
+            return Ok(None);
+        }
+        let text = self.last_text(key).await?.unwrap_or_default();
+        serde_json::from_str(&text).map(Some).map_err(|error| unreadable("value", error))
     }
 
     pub(super) async fn read_range(

@@ -103,7 +103,7 @@ impl Runtime {
         let Some(signal) = signal else {
             // The wake-up of the write that made it due may be lost.
             if let Some(nudges) = self.host.nudges() {
-                nudges.wake(&session.key, self.host.records());
+                nudges.wake(&session.key);
             }
             return Ok(true);
         };

@@ -11,6 +11,7 @@ use super::delivery::item_of;
 use super::execute::{Execute, Prepared};
 use super::keys::{self, Once};
 use super::{DeliveredItem, RunHandle, Runtime, named};
+use crate::agent::Agent;
 use crate::drive::Plan;
 use crate::error::RuntimeError;
 use crate::host::Claimed;
@@ -39,6 +40,9 @@ impl Runtime {
     /// Starts a turn and runs it here. With [`run_here`](crate::RuntimeOptions::run_here) off, this does the same as
     /// [`start`](Self::start), and the handle follows the turn.
     ///
+    /// A message [for later](Execute::at) is left to the workers, as by [`start`](Self::start). The handle's outcome is that
+    /// of the turn that takes the message; waiting for it runs the session here when it is due.
+    ///
     /// A new session is created already claimed. An existing session is claimed together with the message. If another run
     /// holds the session and neither the message nor its agent has a policy, nothing is delivered, and
     /// [`RuntimeError::Held`] names that run. With a policy, the message is delivered to that run, or is refused as
@@ -57,17 +61,19 @@ impl Runtime {
     /// before for [something else](RuntimeError::KeyConflict), the tools of the agent may not be used on this
     /// [store](RuntimeError::EffectsRefused), or the session kept [changing](RuntimeError::Contended).
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
-        if !self.options().run_here {
+        if !self.options().run_here || request.not_before.is_some() {
+            let not_before = request.not_before;
             let Started { key, duplicate, item } = self.start(request).await?;
-            return Ok(RunHandle::of_another(self, key, duplicate).delivering(item));
+            return Ok(RunHandle::of_another(self, key, duplicate).delivering(item).at(not_before));
         }
         self.check_effects(&request.agent)?;
+        let agent = Arc::clone(&request.agent);
         let prepared = request.prepare()?;
         let unserved = self.check_is_served(&prepared).await.err();
         if unserved.is_none() {
-            self.shared.agents.remember(&prepared.agent);
+            self.shared.agents.remember(&agent);
         }
-        match self.execute_prepared(&prepared, unserved).await {
+        match self.execute_prepared(&prepared, &agent, unserved).await {
             Err(refused @ (RuntimeError::KeyConflict { .. } | RuntimeError::NotFirst { .. })) => {
                 let known = self.repeat_or(refused, &prepared.key, &prepared.item).await?;
                 Ok(RunHandle::of_another(self, prepared.key.clone(), true).delivering(known.item))
@@ -79,6 +85,7 @@ impl Runtime {
     async fn execute_prepared(
         &self,
         prepared: &Prepared,
+        agent: &Arc<Agent>,
         unserved: Option<RuntimeError>,
     ) -> Result<RunHandle, RuntimeError> {
         for _ in 0..TRIES_MAX {
@@ -88,7 +95,7 @@ impl Runtime {
                     if let Some(unserved) = unserved {
                         return Err(unserved);
                     }
-                    if let Some(handle) = self.create_claimed(prepared).await? {
+                    if let Some(handle) = self.create_claimed(prepared, agent).await? {
                         return Ok(handle);
                     }
                 }
@@ -99,7 +106,7 @@ impl Runtime {
                     }
                 }
                 Some(session) => {
-                    if let Some(handle) = self.take_up(prepared, session).await? {
+                    if let Some(handle) = self.take_up(prepared, agent, session).await? {
                         return Ok(handle);
                     }
                 }
@@ -115,27 +122,32 @@ impl Runtime {
     /// message.
     pub async fn start(&self, request: Execute) -> Result<Started, RuntimeError> {
         self.check_effects(&request.agent)?;
-        let prepared = request.prepare()?;
+        self.leave(&request.prepare()?).await
+    }
+
+    /// Creates the session, or delivers the message to an existing one, and leaves the turn to the workers.
+    pub(super) async fn leave(&self, prepared: &Prepared) -> Result<Started, RuntimeError> {
         self.check_new(&prepared.key).await?;
-        if let Err(unserved) = self.check_is_served(&prepared).await
+        if let Err(unserved) = self.check_is_served(prepared).await
             && self.host.store().load_session(&prepared.key).await?.is_none()
         {
             return Err(unserved);
         }
-        let delivered = match self.start_prepared(&prepared).await {
+        let delivered = match self.start_prepared(prepared).await {
             Err(refused @ (RuntimeError::KeyConflict { .. } | RuntimeError::NotFirst { .. })) => {
                 self.repeat_or(refused, &prepared.key, &prepared.item).await?
             }
             delivered => delivered?,
         };
         let (duplicate, item) = (delivered.is_duplicate(), delivered.item);
-        Ok(Started { key: prepared.key, duplicate, item })
+        Ok(Started { key: prepared.key.clone(), duplicate, item })
     }
 
     async fn start_prepared(&self, prepared: &Prepared) -> Result<DeliveredItem, RuntimeError> {
         let key = || prepared.key.clone();
         for _ in 0..TRIES_MAX {
-            let new = prepared.new_session(self.program(), Start::WithItems, vec![prepared.item.clone()]);
+            let start = prepared.not_before.map_or(Start::WithItems, Start::At);
+            let new = prepared.new_session(self.program(), start, vec![prepared.item.clone()]);
             match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
                 CreateOutcome::Created { .. } => return Ok(DeliveredItem::accepted(FIRST_ITEM)),
                 CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => {}
@@ -143,7 +155,7 @@ impl Runtime {
             }
             if let Some(session) = self.host.store().load_session(&prepared.key).await? {
                 check_agent(prepared, &session)?;
-                if Self::policy_in(&session, prepared.policy) == Some(MessagePolicy::Reject) {
+                if prepared.not_before.is_none() && Self::rejects(&session, prepared.policy) {
                     let named = prepared.once.named();
                     return self.deliver_at_rest(&prepared.key, &prepared.item, named).await;
                 }
@@ -177,18 +189,25 @@ impl Runtime {
         if prepared.served_elsewhere {
             return Ok(());
         }
-        self.shared.agents.check_served(&prepared.key, &prepared.agent).await
+        self.shared
+            .agents
+            .check_served(&prepared.key, &prepared.agent.queue, &prepared.agent.definition)
+            .await
     }
 
     /// Creates the session, claimed by this process. Returns `None` if another caller created it meanwhile.
-    async fn create_claimed(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
+    async fn create_claimed(
+        &self,
+        prepared: &Prepared,
+        agent: &Arc<Agent>,
+    ) -> Result<Option<RunHandle>, RuntimeError> {
         let one = self.host.claim_one(vec![prepared.item.clone()], None);
         let new = prepared.new_session(self.program(), Start::Claimed(one), Vec::new());
         let asked = Instant::now();
         match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
             CreateOutcome::Created { claim: Some(claim), .. } => {
                 self.host.hear(claim.now);
-                let plan = Plan::Run(Arc::clone(&prepared.agent));
+                let plan = Plan::Run(Arc::clone(agent));
                 let handle = RunHandle::begin(self, Claimed::new(*claim, asked), plan);
                 Ok(Some(handle.delivering(FIRST_ITEM)))
             }
@@ -238,13 +257,14 @@ impl Runtime {
     async fn take_up(
         &self,
         prepared: &Prepared,
+        agent: &Arc<Agent>,
         session: Session,
     ) -> Result<Option<RunHandle>, RuntimeError> {
         check_agent(prepared, &session)?;
-        let agent = if session.definition == *prepared.agent.definition() {
+        let agent = if session.definition == prepared.agent.definition {
             // Later runs of the session in this process also use this agent.
-            self.shared.agents.remember(&prepared.agent);
-            Arc::clone(&prepared.agent)
+            self.shared.agents.remember(agent);
+            Arc::clone(agent)
         } else {
             match self.agent_to_run(&session.key, &session.queue, &session.definition).await {
                 Ok(agent) => agent,
@@ -287,16 +307,14 @@ impl Runtime {
 /// Refuses a session of another agent. Any version of the agent is accepted: the session keeps its own
 /// version.
 fn check_agent(prepared: &Prepared, session: &Session) -> Result<(), RuntimeError> {
-    if session.definition == *prepared.agent.definition()
-        || named::is_of(session, &prepared.agent.spec().name)
-    {
+    if session.definition == prepared.agent.definition || named::is_of(session, &prepared.agent.name) {
         return Ok(());
     }
     let found = QueueLabel::new(named::agent_label(&session.queue, &session.labels));
     Err(RuntimeError::OtherAgent {
         key: session.key.clone(),
         found: found.unwrap_or_else(|_| session.queue.clone()),
-        asked: prepared.agent.label().clone(),
+        asked: prepared.agent.label.clone(),
     })
 }
 

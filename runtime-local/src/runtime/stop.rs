@@ -27,7 +27,26 @@ impl Runtime {
         key: &SessionKey,
         reason: impl Into<String>,
     ) -> Result<InterruptOutcome, RuntimeError> {
-        self.stop(key, InterruptKind::Soft, reason.into()).await
+        self.stop(key, InterruptKind::Soft, draw_id(), reason.into()).await
+    }
+
+    /// Stops the turn of a session as [`interrupt`](Self::interrupt) does, once: a repeat under the same id is the same
+    /// request. If code plans the turn and was told to stop before, nothing is changed, so its undos are not cut off; the
+    /// outcome is then [`Over`](InterruptOutcome::Over). Another stop that comes at the same moment is not seen.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound).
+    pub async fn interrupt_once(
+        &self,
+        key: &SessionKey,
+        id: InterruptId,
+        reason: impl Into<String>,
+    ) -> Result<InterruptOutcome, RuntimeError> {
+        let session = self.existing(key).await?;
+        let plan = machine_of(&session).ok().flatten().and_then(|machine| machine.turn.plan);
+        if !session.status.at_rest() && plan.is_some_and(|plan| plan.stops) {
+            return Ok(InterruptOutcome::Over);
+        }
+        self.stop(key, InterruptKind::Soft, id, reason.into()).await
     }
 
     /// Stops a session for ever. In all other respects, this works like [`interrupt`](Self::interrupt).
@@ -36,7 +55,7 @@ impl Runtime {
         key: &SessionKey,
         reason: impl Into<String>,
     ) -> Result<InterruptOutcome, RuntimeError> {
-        self.stop(key, InterruptKind::Abort, reason.into()).await
+        self.stop(key, InterruptKind::Abort, draw_id(), reason.into()).await
     }
 
     /// Stops one call of a session. The tool is told; the other calls and the turn go on. The call ends cancelled
@@ -58,11 +77,11 @@ impl Runtime {
         &self,
         key: &SessionKey,
         kind: InterruptKind,
+        id: InterruptId,
         reason: String,
     ) -> Result<InterruptOutcome, RuntimeError> {
         // A repeat must stop the same incarnation, even if the session was created again meanwhile.
         let session = self.existing(key).await?;
-        let id: InterruptId = draw_id();
         let incarnation = Some(session.incarnation);
         let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now(), incarnation };
         let asked =

@@ -257,6 +257,7 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::Escalated { .. }
         | Event::CallSettled { .. }
         | Event::StateConflict { .. }
+        | Event::Diverged { .. }
         | Event::Suspended { .. }
         | Event::BackingOff { .. }
         | Event::FellBack { .. }

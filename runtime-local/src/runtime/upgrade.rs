@@ -1,11 +1,14 @@
 //! Checks which sessions a new version would break, before it serves anything.
 
 use std::fmt;
+use std::sync::Arc;
 
 use holdover_core::engine::STATE_FORMAT;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, QueueLabel, SessionKey, StateFormat};
+use holdover_core::machine::Machine;
 use holdover_core::phrases;
+use holdover_core::plan::{Divergence, OPEN_CALLS_MAX, PlanError, PlanFacts};
 use holdover_core::procedure::StateName;
 use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus, StoreError, StoreErrorKind};
 use holdover_core::tool::RunsOn;
@@ -15,6 +18,7 @@ use super::standing::machine_of;
 use super::{Runtime, agent_label};
 use crate::agent::Agent;
 use crate::error::RuntimeError;
+use crate::guard::guarded;
 
 /// A session that the new version would break.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,6 +71,16 @@ pub enum Breaks {
         /// The state in which the work of the session stands.
         state: StateName,
     },
+    /// The code of the flow decides otherwise than the transcript records. The session would wait for other code.
+    Diverges {
+        /// The first place.
+        found: Divergence,
+    },
+    /// The code of the flow panics or cannot go on. The turn would fail.
+    FlowFails {
+        /// The reason.
+        why: ErrorInfo,
+    },
     /// The tool of an open call runs in another place in this version.
     ToolMoved {
         /// The call.
@@ -90,6 +104,8 @@ impl fmt::Display for Breaks {
             Self::NoAgent { why } => write!(f, "its agent is not here: {why}"),
             Self::MissingTool { call, tool } => write!(f, "call {call}: its agent has no tool {tool} here"),
             Self::UnknownState { state } => write!(f, "its agent's procedure has no state {state} here"),
+            Self::Diverges { found } => write!(f, "its flow diverges here: {found}"),
+            Self::FlowFails { why } => write!(f, "its flow fails here: {why}"),
             Self::ToolMoved { call, tool, .. } => {
                 write!(f, "call {call}: tool {tool} is run by somebody else here")
             }
@@ -165,9 +181,36 @@ impl Runtime {
                 let open =
                     batch.into_iter().flat_map(|batch| &batch.calls).filter(|call| !call.state.is_end());
                 why.extend(open.filter_map(|call| breaks_call(agent.as_deref()?, call)));
+                if let (Some(agent), Some(machine)) = (&agent, &machine) {
+                    why.extend(self.breaks_flow(session, agent, machine).await);
+                }
             }
         }
         why
+    }
+
+    /// Tells the code of a flow the transcript of its open turn, and returns the reason why it could not go on. Nothing
+    /// runs.
+    async fn breaks_flow(&self, session: &Session, agent: &Agent, machine: &Machine) -> Option<Breaks> {
+        let plan = machine.turn.plan.as_ref().filter(|_| machine.turn.open)?;
+        let mut code = agent.planner()?.begin();
+        let from = plan.after.next();
+        if from > session.last_message {
+            return None;
+        }
+        let told = match self.read_range(&session.key, from, session.last_message).await {
+            Ok(told) => {
+                told.into_iter().map(|entry| (entry.seq, Arc::new(entry.message))).collect::<Vec<_>>()
+            }
+            Err(error) => return Some(Breaks::Unreadable { detail: error.to_string() }),
+        };
+        let facts = PlanFacts { now: session.updated_at, room: OPEN_CALLS_MAX };
+        match guarded(async move { code.advance(&told, facts) }).await {
+            Ok(Ok(_)) => None,
+            Ok(Err(PlanError::Diverged(found))) => Some(Breaks::Diverges { found: *found }),
+            Ok(Err(PlanError::Broken(why))) => Some(Breaks::FlowFails { why }),
+            Err(panicked) => Some(Breaks::FlowFails { why: ErrorInfo::new("flow.panicked", panicked.0) }),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use holdover_core::engine::RunOutcome;
-use holdover_core::ids::SessionKey;
+use holdover_core::ids::{InboxSeq, SessionKey};
 use holdover_core::machine::Call;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
@@ -24,6 +24,9 @@ use crate::host::Try;
 
 /// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
+
+/// The interval at which a session is read whose message waits for its instant.
+const POLL_LATER: Duration = Duration::from_secs(30);
 
 /// The pause after a hint grows from `GAP` to `GAP_MAX` while hints keep coming.
 const GAP: Duration = Duration::from_millis(1);
@@ -74,6 +77,39 @@ impl Runtime {
     ) -> Result<Option<RunOutcome>, RuntimeError> {
         let until = Instant::now().checked_add(at_most);
         self.until_rest(key, TreeRuns::new(self, key, false, Arc::default()), until).await
+    }
+
+    /// Waits on while the message `item` waits for its instant `at`, and returns the outcome of the session after that.
+    /// `outcome` is the outcome so far, which is returned if the message was taken or withdrawn.
+    pub(super) async fn wait_for_later(
+        &self,
+        key: &SessionKey,
+        item: InboxSeq,
+        at: Timestamp,
+        mut outcome: RunOutcome,
+    ) -> Result<RunOutcome, RuntimeError> {
+        let before = InboxSeq(item.0.saturating_sub(1));
+        loop {
+            let comes = self.now() < at;
+            let page = self.host.store().read_inbox(key, before, 1).await?;
+            let waits = page.items.first().is_some_and(|found| found.seq == item);
+            let session = self.existing(key).await?;
+            if session.status == SessionStatus::Aborted || self.host.is_draining() {
+                return Ok(outcome);
+            }
+            if !waits {
+                // It was taken, perhaps by a turn that still runs, or withdrawn.
+                return self.wait_with(key, None, Arc::default()).await;
+            }
+            if comes {
+                let left = self.now().until(at).min(POLL_LATER);
+                self.host.store().wait_for_change(Watch::Session(key.clone()), left).await?;
+            }
+            outcome = self.wait_with(key, None, Arc::default()).await?;
+            if !comes {
+                return Ok(outcome);
+            }
+        }
     }
 
     /// Waits until the tree rests, `until` has passed, or the runtime drains. Returns `None` if `until` has passed, or
@@ -271,8 +307,10 @@ pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeErr
         (SessionStatus::Suspended, Some(alarm)) if outcome.waits_for_children() && is_elsewhere(session)? => {
             Ok(Look::Later(alarm))
         }
-        // A scheduled start.
-        (SessionStatus::Idle, Some(alarm)) if !only_looks(session) => Ok(Look::Later(alarm)),
+        // A scheduled start. After a turn, the outcome of that turn is the answer, even if another one is scheduled.
+        (SessionStatus::Idle, Some(alarm)) if outcome == RunOutcome::Released && !only_looks(session) => {
+            Ok(Look::Later(alarm))
+        }
         (_, _) => Ok(Look::Over(Box::new(outcome))),
     }
 }

@@ -58,8 +58,12 @@ impl KnownAgents {
     }
 
     /// Refuses a new session of an agent that this program could not find again.
-    pub(crate) async fn check_served(&self, key: &SessionKey, agent: &Agent) -> Result<(), RuntimeError> {
-        let (queue, definition) = (agent.queue(), agent.definition());
+    pub(crate) async fn check_served(
+        &self,
+        key: &SessionKey,
+        queue: &QueueLabel,
+        definition: &Payload,
+    ) -> Result<(), RuntimeError> {
         if self.known((queue.clone(), definition.digest())).initialized() {
             return Ok(());
         }

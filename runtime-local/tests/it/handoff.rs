@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use holdover_core::compaction::EXTRACT_MARKER;
-use holdover_core::engine::STATE_FORMAT;
+use holdover_core::engine::STATE_FORMAT_LED;
 use holdover_core::handoff::GOAL_BYTES_MAX;
 use holdover_core::ids::{CheckpointId, ItemKey, SessionId, SessionKey};
 use holdover_core::machine::glance::Interaction;
@@ -164,10 +164,10 @@ async fn h26_d01_older_workers_leave_a_session_alone_that_an_agent_with_a_proced
     let source = completes(runtime.execute(say(&asks, "which paint is there?")).await.unwrap()).await;
     let how = HandOff::for_goal(GOAL).by(Arc::clone(&paints));
     let handed = runtime.hand_off(&source, how).await.unwrap().key;
-    assert_eq!(runtime.session(&handed).await.unwrap().unwrap().format, STATE_FORMAT);
-    assert_ne!(runtime.session(&source).await.unwrap().unwrap().format, STATE_FORMAT);
+    assert_eq!(runtime.session(&handed).await.unwrap().unwrap().format, STATE_FORMAT_LED);
+    assert_ne!(runtime.session(&source).await.unwrap().unwrap().format, STATE_FORMAT_LED);
     assert_eq!(runtime.wait(&handed).await.unwrap().kind(), OutcomeKind::Completed);
-    assert_eq!(runtime.session(&handed).await.unwrap().unwrap().format, STATE_FORMAT);
+    assert_eq!(runtime.session(&handed).await.unwrap().unwrap().format, STATE_FORMAT_LED);
 }
 
 fn brush() -> Fake {

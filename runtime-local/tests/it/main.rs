@@ -23,6 +23,7 @@ mod custom;
 mod dice;
 mod doubts;
 mod draining;
+mod durable_time;
 mod early;
 mod effects;
 mod elsewhere;

@@ -124,6 +124,7 @@ async fn c57_d16_a_row_that_names_another_state_than_its_input_leads_to_is_found
             after: MessageSeq(0),
             asks_in_doubt: false,
             procedure: Box::default(),
+            planned: false,
         };
         let rows = vec![HistoryRow::new(StateKind::Done, input, Some(StateKind::Thinking), claim.now)];
         let event = Payload::json(&Event::History { rows }).unwrap();

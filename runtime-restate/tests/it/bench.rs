@@ -1,6 +1,7 @@
 //! Programs on a real Restate server.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use holdover_runtime_local::{
 };
 use holdover_runtime_restate::{RestateEngine, RestateOptions, RestateWorker};
 use holdover_store_memory::MemoryStore;
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
@@ -47,8 +49,12 @@ pub(crate) fn memory() -> Arc<dyn StateStore> {
     Arc::new(MemoryStore::new())
 }
 
+pub(crate) async fn file_store(file: &Path) -> Arc<dyn StateStore> {
+    Arc::new(SqliteStore::open(SqliteOptions::new(file)).await.unwrap())
+}
+
 /// Returns the options of a runtime that runs nothing itself.
-fn runtime_options(restate: &RestateOptions) -> RuntimeOptions {
+pub(crate) fn runtime_options(restate: &RestateOptions) -> RuntimeOptions {
     RuntimeOptions::default()
         .effects_override(Some("memory".into()))
         .lease(Duration::from_secs(2))

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use holdover_core::agent::Durability;
 use holdover_core::gate::{ApprovalRule, ApprovalTerms, RuleAction, RuleGate};
 use holdover_core::ids::ToolName;
 use holdover_core::message::Message;
@@ -24,10 +25,18 @@ pub(crate) const SOON: Duration = Duration::from_millis(1500);
 /// A word that each message contains, to look for it elsewhere.
 pub(crate) const SECRET: &str = "xyzzy";
 
+/// The exit code of a process that its session has killed.
+pub(crate) const DEADLY: i32 = 70;
+
 /// What the tools of a test have done. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Desk {
-    sent: Arc<Mutex<Vec<String>>>,
+    /// Each call, with the name of its tool.
+    sent: Arc<Mutex<Vec<(String, ToolCall)>>>,
+    /// The number of pictures in each request to the model.
+    pictures: Arc<Mutex<Vec<usize>>>,
+    /// True if each request to the model ends the process, with the exit code [`DEADLY`].
+    deadly: bool,
     /// Each permit lets one call of a tool return.
     gate: Arc<Semaphore>,
 }
@@ -35,12 +44,18 @@ pub(crate) struct Desk {
 impl Desk {
     /// The calls of tools return at once.
     pub(crate) fn open() -> Self {
-        Self { sent: Arc::default(), gate: Arc::new(Semaphore::new(1000)) }
+        let (sent, pictures) = (Arc::default(), Arc::default());
+        Self { sent, pictures, deadly: false, gate: Arc::new(Semaphore::new(1000)) }
     }
 
     /// The calls of tools do not return before [`release`](Self::release).
     pub(crate) fn shut() -> Self {
         Self { gate: Arc::new(Semaphore::new(0)), ..Self::open() }
+    }
+
+    /// Each session kills the process that runs it.
+    pub(crate) fn deadly() -> Self {
+        Self { deadly: true, ..Self::open() }
     }
 
     pub(crate) fn release(&self) {
@@ -49,7 +64,17 @@ impl Desk {
 
     /// Returns the names of the tools that were called.
     pub(crate) fn sent(&self) -> Vec<String> {
-        self.sent.lock().unwrap().clone()
+        self.sent.lock().unwrap().iter().map(|(tool, _)| tool.clone()).collect()
+    }
+
+    /// Returns the calls of tools.
+    pub(crate) fn calls(&self) -> Vec<ToolCall> {
+        self.sent.lock().unwrap().iter().map(|(_, call)| call.clone()).collect()
+    }
+
+    /// Returns the number of pictures in each request to the model.
+    pub(crate) fn pictures(&self) -> Vec<usize> {
+        self.pictures.lock().unwrap().clone()
     }
 
     /// Returns the agent. Messages: `say`, `send`, `pay` (needs an approval), `hurry` (the approval expires soon), `later`
@@ -61,8 +86,10 @@ impl Desk {
             ApprovalRule::new("hurry", RuleAction::Ask).on_terms(soon),
         ]);
         let tools = ["send", "pay", "hurry"].map(|name| Act::new(name, self));
-        let agent = Agent::builder("clerk").instructions("Test.").model(Script).gate(gate);
-        tools.into_iter().fold(agent, AgentBuilder::tool)
+        let agent = Agent::builder("clerk").instructions("Test.").model(Script(self.clone())).gate(gate);
+        // A first commit that lands in a later process than its own is progress: one more death would be needed.
+        let durability = if self.deadly { Durability::Sync } else { Durability::default() };
+        tools.into_iter().fold(agent, AgentBuilder::tool).durability(durability)
     }
 }
 
@@ -97,15 +124,15 @@ impl Tool for Act {
         ResourceProfile::Keys(Vec::new())
     }
 
-    async fn call(&self, _call: ToolCall) -> Result<ToolReturn, ToolError> {
-        self.desk.sent.lock().unwrap().push(self.spec.name.to_string());
+    async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError> {
+        self.desk.sent.lock().unwrap().push((self.spec.name.to_string(), call));
         self.desk.gate.acquire().await.unwrap().forget();
         Ok(ToolOutput::text(format!("done: {SECRET}")).into())
     }
 }
 
 /// A model that calls the tool that the message names, and then ends the turn.
-struct Script;
+struct Script(Desk);
 
 #[async_trait]
 impl Model for Script {
@@ -114,6 +141,11 @@ impl Model for Script {
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        if self.0.deadly {
+            std::process::exit(DEADLY);
+        }
+        let pictures = request.messages.iter().map(|message| message.images().iter().count()).sum();
+        self.0.pictures.lock().unwrap().push(pictures);
         let Some(Message::User(said)) = request
             .messages
             .iter()

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover_core::store::{OutcomeKind, StateStore};
+use holdover_core::store::OutcomeKind;
 use holdover_launcher::Launcher;
 use holdover_runtime_local::{Approval, Deliver, WorkerOptions};
-use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::bench::{
-    Balancer, Program, at, begin, front, memory, only_result, pending, shared, sql, until, until_outcome,
+    Balancer, Program, at, begin, file_store, front, memory, only_result, pending, shared, sql, until,
+    until_outcome,
 };
 use crate::clerk::Desk;
 
@@ -123,7 +123,7 @@ async fn an_approval_finds_its_session_after_everything_was_restarted() {
     let desk = Desk::open();
     let agent = Arc::new(desk.clerk().build().unwrap());
     let (key, call, address) = {
-        let store = open(&file).await;
+        let store = file_store(&file).await;
         let front = front(&store, &agent, &restate);
         let program = Program::start(&store, &agent, &restate).await;
         let address = program.address;
@@ -135,7 +135,7 @@ async fn an_approval_finds_its_session_after_everything_was_restarted() {
     };
     server.process().kill();
     server.start().unwrap();
-    let store = open(&file).await;
+    let store = file_store(&file).await;
     let front = front(&store, &agent, &restate);
     front.approve(&key, &call, Approval::by("ada")).await.unwrap();
     // Restate has the wake-up, and tries the deployment that it knows.
@@ -143,8 +143,4 @@ async fn an_approval_finds_its_session_after_everything_was_restarted() {
     let _program = Program::listening_on(&store, &agent, &restate, address, None);
     until_outcome(&front, &key, OutcomeKind::Completed).await;
     assert_eq!(desk.sent(), ["pay"]);
-}
-
-async fn open(file: &std::path::Path) -> Arc<dyn StateStore> {
-    Arc::new(SqliteStore::open(SqliteOptions::new(file)).await.unwrap())
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use holdover_core::store::OutcomeKind;
-use holdover_runtime_local::Approval;
+use holdover_core::store::{Deletion, OutcomeKind, SessionStatus};
+use holdover_runtime_local::{Approval, Engine};
+use holdover_runtime_restate::RestateEngine;
 use tokio::net::TcpStream;
 
 use crate::bench::{
@@ -142,4 +143,35 @@ async fn the_object_of_another_agent_keeps_nothing_of_a_session() {
         rows
     };
     assert_eq!(same(&sql(&restate, &states).await), same(&before), "status, queue and timer of one object");
+}
+
+/// A session is deleted and created again with another agent before Restate is told of either. The object of the old agent
+/// forgets it, and Restate shows the new one.
+#[tokio::test]
+async fn a_session_that_gets_another_agent_at_once_leaves_nothing_in_the_old_object() {
+    let (restate, store, desk) = (shared(), memory(), Desk::open());
+    let old = Arc::new(desk.clerk().version("1").build().unwrap());
+    let new = Arc::new(desk.clerk().version("2").build().unwrap());
+    let _old = Program::start(&store, &old, &restate).await;
+    let second = Program::listening(&store, &new, &restate);
+    second.registered(&restate).await;
+    let (old_front, front) = (front(&store, &old, &restate), front(&store, &new, &restate));
+    let key = begin(&old_front, &old, "moving", "pay").await;
+    pending(&old_front, &key).await;
+    let services =
+        format!("SELECT DISTINCT service_name FROM state WHERE service_name LIKE '{}.%'", restate.service);
+    let shown = async || {
+        let rows = sql(&restate, &services).await;
+        rows.iter().map(|row| row["service_name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (before, after) =
+        (["clerk_401", "clerk_402"].map(|agent| format!("{}.{agent}", restate.service))).into();
+    until(async || (shown().await == [String::clone(&before)]).then_some(())).await;
+    // The deletion and the creation are one task of this thread, so the wake-up begins after both.
+    front.delete(&key, Deletion::UNLESS_ACTIVE).await.unwrap();
+    begin(&front, &new, "moving", "pay").await;
+    pending(&front, &key).await;
+    until(async || (shown().await == [String::clone(&after)]).then_some(())).await;
+    let seen = RestateEngine::new(&restate).unwrap().look(&key).await.unwrap().unwrap();
+    assert_eq!(seen.status, Some(SessionStatus::Suspended));
 }

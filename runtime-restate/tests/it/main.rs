@@ -4,6 +4,7 @@
 mod bench;
 mod cancel;
 mod clerk;
+mod crashes;
 mod deaths;
 mod deployments;
 mod later;

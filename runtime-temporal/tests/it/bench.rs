@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 
 /// The time within which everything happens that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(45);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
 
 /// The interval of questions.
 const ASK_EVERY: Duration = Duration::from_millis(50);
@@ -70,8 +70,18 @@ pub(crate) fn runtime_with(
     agents: &[Arc<Agent>],
     temporal: &TemporalOptions,
 ) -> Runtime {
+    runtime_leasing(store, agents, temporal, LEASE)
+}
+
+/// Returns a runtime whose runs have this lease.
+pub(crate) fn runtime_leasing(
+    store: &Arc<dyn StateStore>,
+    agents: &[Arc<Agent>],
+    temporal: &TemporalOptions,
+    lease: Duration,
+) -> Runtime {
     let engine = TemporalEngine::new(temporal.clone());
-    let options = RuntimeOptions::default().lease(LEASE).engine(Some(Arc::new(engine))).run_here(false);
+    let options = RuntimeOptions::default().lease(lease).engine(Some(Arc::new(engine))).run_here(false);
     let agents = agents.iter().fold(Agents::new(), |agents, agent| agents.with(Arc::clone(agent)));
     Runtime::new(Arc::clone(store), agents, options)
 }
@@ -121,13 +131,22 @@ pub(crate) async fn ends(runtime: &Runtime, key: &SessionKey) -> OutcomeKind {
 }
 
 /// Asks until there is an answer.
-pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(what: &str, ask: impl AsyncFnMut() -> Option<T>) -> T {
+    until_within(PATIENCE, what, ask).await
+}
+
+/// Asks until there is an answer, for this long.
+pub(crate) async fn until_within<T>(
+    patience: Duration,
+    what: &str,
+    mut ask: impl AsyncFnMut() -> Option<T>,
+) -> T {
     let began = Instant::now();
     loop {
         if let Some(answer) = ask().await {
             return answer;
         }
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(began.elapsed() < patience, "waited in vain for {what}");
         sleep(ASK_EVERY).await;
     }
 }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use holdover_core::agent::Durability;
 use holdover_core::gate::{ApprovalRule, RuleGate};
-use holdover_core::ids::ToolName;
+use holdover_core::ids::{SessionKey, ToolName};
 use holdover_core::message::Message;
 use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
@@ -25,6 +26,9 @@ use tokio::sync::watch;
 /// A word that only messages, calls and results contain.
 pub(crate) const SECRET: &str = "xylophone";
 
+/// The exit code of a process that its session has killed.
+pub(crate) const DEADLY: i32 = 70;
+
 /// A model that calls the tool `pay` once in each turn, and ends the turn with its result.
 #[derive(Clone, Default)]
 pub(crate) struct Caller {
@@ -32,7 +36,11 @@ pub(crate) struct Caller {
     pub(crate) failures: usize,
     /// True if every request fails for good.
     pub(crate) broken: bool,
+    /// True if every request ends the process, with the exit code [`DEADLY`].
+    pub(crate) deadly: bool,
     pub(crate) asked: Arc<AtomicUsize>,
+    /// The number of pictures in each request.
+    pub(crate) pictures: Arc<Mutex<Vec<usize>>>,
 }
 
 #[async_trait]
@@ -46,6 +54,11 @@ impl Model for Caller {
             let after = std::time::Duration::from_secs(1);
             let events = [Err(ModelError::transient("it is being loaded", Some(after)))];
             return Ok(futures::stream::iter(events).boxed());
+        }
+        let pictures = request.messages.iter().map(|message| message.images().iter().count()).sum();
+        self.pictures.lock().unwrap().push(pictures);
+        if self.deadly {
+            std::process::exit(DEADLY);
         }
         if self.broken {
             return Err(ModelError::new(ModelErrorKind::Quota, format!("no {SECRET} for you")));
@@ -118,6 +131,17 @@ impl Pay {
     pub(crate) fn calls(&self) -> usize {
         self.calls.lock().unwrap().len()
     }
+
+    /// Returns the argument of each call.
+    pub(crate) fn paid_for(&self) -> Vec<String> {
+        let calls = self.calls.lock().unwrap();
+        calls.iter().map(|call| call.arguments["for"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Returns the number of calls for a session.
+    pub(crate) fn calls_of(&self, key: &SessionKey) -> usize {
+        self.calls.lock().unwrap().iter().filter(|call| call.session == *key).count()
+    }
 }
 
 #[async_trait]
@@ -148,6 +172,8 @@ impl Tool for Pay {
 
 /// Returns an agent of this name that pays. Its calls need the approvals that the rules ask for.
 pub(crate) fn agent(name: &str, model: Caller, tool: &Pay, rules: Vec<ApprovalRule>) -> Arc<Agent> {
+    // A first commit that lands in a later process than its own is progress: one more death would be needed.
+    let durability = if model.deadly { Durability::Sync } else { Durability::default() };
     let built: AgentBuilder = Agent::builder(name).instructions("Pay.").model(model).tool(tool.clone());
-    Arc::new(built.gate(RuleGate::new(rules)).build().unwrap())
+    Arc::new(built.durability(durability).gate(RuleGate::new(rules)).build().unwrap())
 }

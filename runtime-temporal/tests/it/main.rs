@@ -5,8 +5,10 @@
 
 mod bench;
 mod cast;
+mod program;
 mod seen;
 
+mod crashes;
 mod deaths;
 mod histories;
 mod page;

@@ -1,12 +1,14 @@
 //! What Temporal shows, by its own program.
 
+use std::time::Duration;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use holdover_core::ids::SessionKey;
 use holdover_runtime_temporal::{STATUS_ATTRIBUTE, workflow_id_of};
 use serde_json::Value;
 
-use crate::bench::{Server, until};
+use crate::bench::{PATIENCE, Server, until, until_within};
 
 impl Server {
     /// Runs Temporal's own program with these arguments. Returns its output as JSON, or the last line of its errors.
@@ -49,7 +51,12 @@ impl Server {
 
     /// Waits until so many workflows match the query.
     pub(crate) async fn counts(&self, query: &str, wanted: u64) {
-        until(query, async || {
+        self.counts_within(PATIENCE, query, wanted).await;
+    }
+
+    /// As [`counts`](Self::counts), for at most this time.
+    pub(crate) async fn counts_within(&self, patience: Duration, query: &str, wanted: u64) {
+        until_within(patience, query, async || {
             let counted = self.ask(&["workflow", "count", "--query", query]).ok()?;
             let count = counted["count"].as_str().map_or(Some(0), |count| count.parse().ok())?;
             (count == wanted).then_some(())

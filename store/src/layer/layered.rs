@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::{Answer, Layer, Request};
 use crate::ids::TenantId;
 use crate::payload::Digest;
-use crate::{Capabilities, StateStore, StoreError, StoreErrorKind};
+use crate::{Capabilities, OpenTransaction, StateStore, StoreError, StoreErrorKind};
 
 /// A store whose calls all pass through a [`Layer`]. A clone shares the store and the layer.
 pub struct Layered<S, L> {
@@ -77,6 +77,11 @@ macro_rules! layered {
 
             fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError> {
                 self.layer.digests(&*self.store, tenant, words)
+            }
+
+            async fn begin(&self) -> Result<OpenTransaction, StoreError> {
+                let (open, layer) = (self.store.begin().await?, Arc::clone(&self.layer));
+                Ok(open.behind(|store| Arc::new(Layered::<Arc<dyn StateStore>, L>::new(store, layer))))
             }
 
             $(

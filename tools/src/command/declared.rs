@@ -249,7 +249,9 @@ mod tests {
         let tool = ToolSet::new(fixture.root.clone()).command(tool).unwrap();
         match tool.call(call(arguments)).await? {
             holdover_core::tool::ToolReturn::Output(output) => Ok(output.content),
-            other @ holdover_core::tool::ToolReturn::After { .. } => panic!("{other:?}"),
+            other @ (holdover_core::tool::ToolReturn::After { .. }
+            | holdover_core::tool::ToolReturn::At { .. }
+            | holdover_core::tool::ToolReturn::Signal { .. }) => panic!("{other:?}"),
         }
     }
 

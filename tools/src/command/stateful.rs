@@ -78,7 +78,9 @@ mod tests {
         call.state = serde_json::from_value(state).unwrap();
         match tool.call(call).await? {
             ToolReturn::Output(output) => Ok(output),
-            other @ ToolReturn::After { .. } => panic!("{other:?}"),
+            other @ (ToolReturn::After { .. } | ToolReturn::At { .. } | ToolReturn::Signal { .. }) => {
+                panic!("{other:?}")
+            }
         }
     }
 

@@ -156,12 +156,7 @@ async fn on_files(name: &str, sandbox: &dyn Sandbox, call: ToolCall) -> Result<T
 fn said_so(result: Result<ToolReturn, ToolError>) -> Result<ToolReturn, ToolError> {
     let with = |text: String| format!("{NEW}\n{text}");
     match result {
-        Ok(ToolReturn::Output(output)) => {
-            Ok(ToolReturn::Output(ToolOutput { content: with(output.content), ..output }))
-        }
-        Ok(ToolReturn::After { delay, output }) => {
-            Ok(ToolReturn::After { delay, output: ToolOutput { content: with(output.content), ..output } })
-        }
+        Ok(returned) => Ok(returned.map(|output| ToolOutput { content: with(output.content), ..output })),
         Err(ToolError::Failed(line)) => Err(ToolError::Failed(format!("{line} {NEW}"))),
         Err(error @ (ToolError::NotRun(_) | ToolError::Transient { .. } | ToolError::Lost(_))) => Err(error),
     }

@@ -24,7 +24,9 @@ async fn call(tool: &Arc<dyn Tool>, id: &str, arguments: Value) -> Result<String
     };
     match tool.call(call).await? {
         ToolReturn::Output(output) => Ok(output.content),
-        ToolReturn::After { .. } => panic!("it answered later"),
+        ToolReturn::After { .. } | ToolReturn::At { .. } | ToolReturn::Signal { .. } => {
+            panic!("it answered later")
+        }
     }
 }
 

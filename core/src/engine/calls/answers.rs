@@ -120,6 +120,14 @@ impl CallsHandler<'_> {
                 ));
                 CallInput::Expired { done: false, approved: None }
             }
+            CallState::AwaitingSignal { name, .. } => {
+                let text = format!("timed out: no signal {name} came in time");
+                let edited = self.cx.mind.edited(&call);
+                let sent = (call.effect != EffectClass::ReadOnly).then_some(true);
+                let kept = ToolResult { sent, ..result(&call, ResultStatus::Error, text, edited) };
+                self.cx.mind.keep_result(kept);
+                CallInput::Answered { ok: false, usage: Usage::default() }
+            }
             CallState::BlockedOnChild { .. }
             | CallState::AwaitingEnds { .. }
             | CallState::Queued
@@ -146,8 +154,13 @@ impl CallsHandler<'_> {
     /// Keeps a result that comes from outside the engine. A result that is larger than the agent allows becomes an
     /// error.
     pub(crate) fn keep_bounded(&mut self, call: &Call, status: ResultStatus, content: String) {
-        let most = self.cx.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
+        let most = self.result_bytes_max();
         self.keep_within(call, status, content, most);
+    }
+
+    /// Returns the most bytes that a result may have.
+    pub(crate) fn result_bytes_max(&self) -> usize {
+        self.cx.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max)
     }
 
     fn keep_within(&mut self, call: &Call, status: ResultStatus, content: String, most: usize) {

@@ -182,6 +182,7 @@ impl CallsHandler<'_> {
             | CallState::BlockedOnClient { .. }
             | CallState::BlockedOnChild { .. }
             | CallState::AwaitingEnds { .. }
+            | CallState::AwaitingSignal { .. }
             | CallState::Waiting { .. }
             | CallState::Done
             | CallState::Error

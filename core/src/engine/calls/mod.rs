@@ -18,6 +18,7 @@ use crate::words::image::Images;
 use crate::words::message::ResultStatus;
 use crate::words::parameters::{Parameters, shown_parameters};
 use crate::words::payload::Digest;
+use crate::words::signal::SignalName;
 use crate::words::tool::{Bound, EffectClass, ToolError, ToolReturn, ToolSpec};
 
 pub(crate) mod answers;
@@ -27,6 +28,7 @@ pub(crate) mod doubts;
 pub(crate) mod early;
 pub(crate) mod recovery;
 pub(crate) mod results;
+pub(crate) mod signals;
 pub(crate) mod staging;
 pub(crate) mod stopping;
 pub(crate) mod unsent;
@@ -122,18 +124,32 @@ impl CallsHandler<'_> {
     }
 
     fn input_of(&mut self, call: &Call, result_: Result<ToolReturn, ToolError>, stopping: bool) -> CallInput {
-        let result_ = result_.map(|returned| match returned {
-            ToolReturn::After { delay, output } => ToolReturn::After { delay, output: output.told_later() },
-            ToolReturn::Output(_) => returned,
-        });
+        let now = self.cx.run.now;
+        let result_ = match result_ {
+            Ok(ToolReturn::Signal { name, .. }) if stopping || self.cx.mind.is_stopping() => {
+                return self.cx.mind.cancel_waiting(call, &name);
+            }
+            Ok(ToolReturn::Signal { name, within }) => {
+                self.cx.mind.draft.decided = true;
+                let own = within.map(|within| now.after(within));
+                return CallInput::NeedsSignal {
+                    name,
+                    deadline: own.into_iter().chain(self.cx.until()).min(),
+                };
+            }
+            Ok(ToolReturn::Output(output)) => Ok((None, output)),
+            Ok(ToolReturn::After { delay, output }) => Ok((Some(now.after(delay)), output.told_later())),
+            Ok(ToolReturn::At { instant, output }) => Ok((Some(instant), output.told_later())),
+            Err(error) => Err(error),
+        };
+        // Code that plans reads values, and a value may look like the report of a failure.
+        let for_code = self.cx.run.is_planned();
         match result_ {
-            Ok(ToolReturn::Output(output) | ToolReturn::After { output, .. })
-                if says_error(&output.content) =>
-            {
+            Ok((_, output)) if !for_code && says_error(&output.content) => {
                 self.keep_bounded(call, ResultStatus::Error, output.content);
                 CallInput::Returned { ok: false, stop: false, broken: false }
             }
-            Ok(ToolReturn::Output(output)) => {
+            Ok((None, output)) => {
                 self.keep_output(call, output.content, output.changes);
                 self.cx.mind.show(&call.id, output.images);
                 if let Some(ended) = self.cx.mind.step.ended.get_mut(&call.id) {
@@ -142,7 +158,7 @@ impl CallsHandler<'_> {
                 let ok = self.cx.mind.is_done(&call.id);
                 CallInput::Returned { ok, stop: output.stop, broken: false }
             }
-            Ok(ToolReturn::After { output, .. }) if bytes_of(&output) > self.cx.run.deferred_bytes_max() => {
+            Ok((Some(_), output)) if bytes_of(&output) > self.cx.run.deferred_bytes_max() => {
                 let text = format!(
                     "a result to be given later has {} bytes, at most {} are allowed",
                     bytes_of(&output),
@@ -151,18 +167,14 @@ impl CallsHandler<'_> {
                 self.cx.mind.keep_result(result(call, ResultStatus::Error, text, self.cx.mind.edited(call)));
                 CallInput::Returned { ok: false, stop: false, broken: false }
             }
-            Ok(ToolReturn::After { output, .. }) if !self.takes(call, &output.changes) => {
+            Ok((Some(_), output)) if !self.takes(call, &output.changes) => {
                 self.keep_output(call, output.content, output.changes);
                 CallInput::Returned { ok: false, stop: false, broken: false }
             }
-            Ok(ToolReturn::After { delay, output }) => {
+            Ok((Some(until), output)) => {
                 self.cx.mind.draft.decided = true;
                 self.note_changes(call, output.changes);
-                CallInput::Deferred {
-                    until: self.cx.run.now.after(delay),
-                    output: output.content,
-                    stop: output.stop,
-                }
+                CallInput::Deferred { until, output: output.content, stop: output.stop }
             }
             Err(ToolError::Failed(text)) => {
                 self.keep_bounded(call, ResultStatus::Error, text);
@@ -211,6 +223,19 @@ impl Mind {
         CallInput::Cancelled { reason }
     }
 
+    /// Returns true if the step is being stopped.
+    fn is_stopping(&self) -> bool {
+        self.machine.state.batch().is_some_and(|batch| batch.stopping.is_some())
+    }
+
+    /// Cancels a call that came back and waits for a signal. It may have acted.
+    fn cancel_waiting(&mut self, call: &Call, name: &SignalName) -> CallInput {
+        let stopping = self.machine.state.batch().and_then(|batch| batch.stopping.as_ref());
+        let reason = stopping.map_or(self.stops_alone_as(), Ending::cancels_as);
+        self.keep_result(ended_waiting(call, reason, &waits_for(name), false, self.edited(call)));
+        CallInput::Cancelled { reason }
+    }
+
     /// Adds pictures to the result of a call that is done.
     pub(crate) fn show(&mut self, call: &CallId, images: Images) {
         if !images.is_empty() && self.is_done(call) {
@@ -231,8 +256,9 @@ impl Mind {
     }
 
     /// Handles the effects of a transition on calls: emits events, keeps results, and closes pending calls.
-    pub(crate) fn note_calls(&mut self, before: &Batch, after: &Batch) {
-        for (was, is) in before.calls.iter().zip(&after.calls) {
+    pub(crate) fn note_calls<'a>(&mut self, before: &Batch, after: impl Fn(&CallId) -> Option<&'a Call>) {
+        for was in &before.calls {
+            let Some(is) = after(&was.id) else { continue };
             if let Some(pending) = was.state.pending().filter(|open| is.state.pending() != Some(*open)) {
                 self.close(pending.clone());
             }
@@ -240,6 +266,12 @@ impl Mind {
                 (&was.state, &is.state)
             {
                 self.keep_result(ended_waiting(is, *reason, output, *again, self.edited(is)));
+            }
+            if let (CallState::AwaitingSignal { name, .. }, CallState::Cancelled { reason }) =
+                (&was.state, &is.state)
+            {
+                let output = waits_for(name);
+                self.keep_result(ended_waiting(is, *reason, &output, false, self.edited(is)));
             }
             // The start is reported once, with the start mark, so that followers see it before the call returns.
             let sends = is.state == CallState::Preparing || is.state == CallState::Executing;
@@ -287,4 +319,9 @@ impl Mind {
             None => self.draft.close.push(pending),
         }
     }
+}
+
+/// Returns what a call says that waits for a signal.
+pub(crate) fn waits_for(name: &SignalName) -> String {
+    format!("it waits for the signal {name}")
 }

@@ -76,6 +76,7 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
         | CallState::BlockedOnClient { .. }
         | CallState::BlockedOnChild { .. }
         | CallState::AwaitingEnds { .. }
+        | CallState::AwaitingSignal { .. }
         | CallState::Waiting { .. }
         | CallState::Approved
         | CallState::Preparing
@@ -106,6 +107,7 @@ pub(crate) fn cancelled(reason: CancelReason) -> String {
             "it is dangerous and its run died before it started; it was not started again"
         }
         CancelReason::UserRejected => "the user refused another call of this step before this one acted",
+        CancelReason::FlowDropped => "the flow no longer waited for it before it acted",
         CancelReason::SystemForked => {
             "this session was forked from another one while the call was open there; it was not made here"
         }
@@ -124,7 +126,8 @@ pub(crate) fn stopped_alone(reason: CancelReason) -> String {
         | CancelReason::SystemEdited
         | CancelReason::SystemDisposed
         | CancelReason::SystemSafety
-        | CancelReason::SystemForked => cancelled(reason),
+        | CancelReason::SystemForked
+        | CancelReason::FlowDropped => cancelled(reason),
     }
 }
 

@@ -23,7 +23,7 @@ impl CallsHandler<'_> {
         match &call.state {
             CallState::Waiting { output, .. } if lost => self.keep_doubt(&call, output),
             // An executing call reports its own end. `note_calls` keeps the result of a waiting call.
-            CallState::Executing | CallState::Waiting { .. } => {}
+            CallState::Executing | CallState::Waiting { .. } | CallState::AwaitingSignal { .. } => {}
             CallState::Queued
             | CallState::Gating
             | CallState::BlockedOnUser { .. }
@@ -60,13 +60,15 @@ impl Mind {
         self.to_stop().any(|named| named == *call)
     }
 
-    /// Returns the calls that signals ask to stop, in order, and the calls of a step that was aborted.
+    /// Returns the calls that signals ask to stop, in order, the calls of a step that was aborted, and the calls that code
+    /// no longer waits for.
     fn to_stop(&self) -> impl Iterator<Item = CallId> {
         let signals = self.inbox.items.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
         let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
         let aborted = self.machine.state.batch().filter(|batch| batch.aborted);
         let with_step = aborted.into_iter().flat_map(|batch| batch.calls.iter().map(|call| call.id.clone()));
-        named.map(|CallSignal::StopCall { call }| call).chain(with_step)
+        let dropped = self.step.plan.dropped.iter().cloned();
+        named.map(|CallSignal::StopCall { call }| call).chain(with_step).chain(dropped)
     }
 
     /// Returns a call that can be stopped, and the input that stops it in its state.
@@ -89,6 +91,7 @@ impl Mind {
                 | CallState::BlockedOnUser { .. }
                 | CallState::BlockedOnClient { .. }
                 | CallState::AwaitingEnds { .. }
+                | CallState::AwaitingSignal { .. }
                 | CallState::Waiting { .. }
                 | CallState::Approved => cancelled,
                 // The children are stopped first.

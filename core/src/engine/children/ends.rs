@@ -116,6 +116,7 @@ impl ChildrenHandler<'_> {
             CallState::BlockedOnChild { background, .. } => background.is_some(),
             CallState::BlockedOnClient { .. }
             | CallState::AwaitingEnds { .. }
+            | CallState::AwaitingSignal { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::Preparing

@@ -15,7 +15,7 @@ use crate::engine::gate::asking::Asking;
 use crate::machine::steering::is_spent;
 use crate::machine::{Call, CallState};
 use crate::store::{ItemKind, StoredItem};
-use crate::words::children::{Allowance, ChildOutcome, ChildPlan, Tasks, told};
+use crate::words::children::{Allowance, ChildOutcome, ChildPlan, Tasks, told, told_to_code};
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::{CallId, InboxSeq, ToolName};
 use crate::words::message::ResultStatus;
@@ -88,7 +88,7 @@ impl ChildrenHandler<'_> {
 
     /// Returns the part of the remaining limits of this session that each of `count` children of a call may use. The
     /// calls of a step that begin children share tokens and cost equally; if the children work in the background, the
-    /// session itself keeps a share. Steps are not divided.
+    /// session itself keeps a share. Steps are not divided, and those of code are no limit.
     pub(super) fn allowance(&self, count: u32, in_background: bool) -> Allowance {
         let machine = &self.cx.mind.machine;
         let Some(agent) = self.cx.run.agent.as_deref() else { return Allowance::default() };
@@ -108,9 +108,10 @@ impl ChildrenHandler<'_> {
             one.into_iter().chain(other).min().map(|left| left / shares)
         };
         let limits = &agent.limits;
+        // At rest, the coming turn has taken no steps.
+        let taken = if machine.turn.open { machine.turn.steps } else { 0 };
         Allowance {
-            // At rest, the coming turn has taken no steps.
-            steps: Some(if machine.turn.open { most.saturating_sub(machine.turn.steps) } else { most }),
+            steps: (!agent.planned).then(|| most.saturating_sub(taken)),
             tokens: share(left(limits.max_tokens, all.tokens.total()), left(own.tokens, used.tokens.total())),
             cost_microusd: share(
                 left(limits.max_cost_microusd, all.cost_microusd),
@@ -223,29 +224,33 @@ impl ChildrenHandler<'_> {
     }
 
     /// Ends a call that has the outcomes that it needs, whose deadline has passed, or that was stopped alone. Children
-    /// that have not answered are stopped first. Returns false if there is nothing to do.
-    pub(crate) fn take_outcomes(&mut self) -> bool {
+    /// that have not answered are stopped first. Returns false if nothing can be done until everything that was decided is
+    /// durable (`all_durable`), and none if there is nothing to do.
+    pub(crate) fn take_outcomes(&mut self, all_durable: bool) -> Option<bool> {
         if self.take_ends() {
-            return true;
+            return Some(true);
         }
-        let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
-            return false;
-        };
+        let batch = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none())?;
         let ready = batch.calls.iter().find_map(|call| {
             let children = call.state.children().filter(|_| !self.cx.out.children.contains_key(&call.id))?;
             self.over(call).map(|over| (call.clone(), children, over))
         });
-        let Some((call, children, over)) = ready else { return false };
+        let (call, children, over) = ready?;
         let items = self.answers(&call);
         let outstanding = u32::try_from(items.len()).is_ok_and(|answers| answers < children.count);
         if outstanding && !self.cx.out.childless.contains(&call.id) {
+            // Code drops a call because of what it was told. If that were lost, a later run would be told first that the
+            // children have ended.
+            if self.cx.mind.step.plan.dropped.contains(&call.id) && !all_durable {
+                return Some(false);
+            }
             let id = self.cx.output.next_id();
             self.cx.out.children.insert(call.id, id);
             self.cx.output.push(Action::StopChildren { id, children });
-            return true;
+            return Some(true);
         }
         self.end(&call, children.count, &over, items);
-        true
+        Some(true)
     }
 
     /// Returns the reason why a call no longer waits for its children. Returns `None` while it waits.
@@ -322,7 +327,10 @@ impl ChildrenHandler<'_> {
             Over::Late => "timed out: it did not end in time",
             Over::Stopped => "stopped: somebody stopped this call",
         };
-        let (ok, content) = told(count, fail_fast, &outcomes, ending);
+        let (ok, mut content) = told(count, fail_fast, &outcomes, ending);
+        if self.cx.run.is_planned() {
+            content = told_to_code(count, outcomes, ending, self.cx.calls().result_bytes_max());
+        }
         if matches!(over, Over::Stopped) {
             self.count_answers(call);
         }

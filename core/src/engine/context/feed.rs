@@ -8,6 +8,7 @@ use crate::machine::{Effect, Facts, Refused, procedure, transition};
 use crate::words::error::ErrorInfo;
 use crate::words::history::{HistoryRow, Input, StateKind};
 use crate::words::hook::{HookPoint, Moved};
+use crate::words::ids::CallId;
 use crate::words::message::Message;
 
 impl Context {
@@ -53,16 +54,23 @@ impl Context {
             | Effect::TearDown
             | Effect::AnnounceEnd(_) => None,
         });
-        let after = closed.or_else(|| self.mind.machine.state.batch().cloned());
-        if let (Some(before), Some(after)) = (before.state.batch(), after) {
-            self.mind.note_calls(before, &after);
+        if let Some(before) = before.state.batch() {
+            let open = self.mind.machine.state.batch().cloned();
+            let after = |id: &CallId| {
+                closed.as_ref().and_then(|closed| closed.call(id)).or_else(|| open.as_ref()?.call(id))
+            };
+            self.mind.note_calls(before, after);
         }
         // The events are built first, because performing the effects may move the machine on.
         let told = self.mind.told_of_move(&before);
+        let winds_down = self.mind.machine.turn.winds_down() && !before.turn.winds_down();
         for effect in moved.effects {
             self.perform(effect);
         }
         told.into_iter().for_each(|event| self.mind.emit(event));
+        if winds_down {
+            self.plan().tell_to_stop();
+        }
         true
     }
 

@@ -6,7 +6,7 @@ use crate::engine::calls::CallsHandler;
 use crate::engine::children::ChildrenHandler;
 use crate::engine::compaction::summarising::CompactionHandler;
 use crate::engine::context::end::End;
-use crate::engine::context::out::Out;
+use crate::engine::context::out::{Out, PlanOut};
 use crate::engine::context::output::Output;
 use crate::engine::context::past::Past;
 use crate::engine::context::run::Run;
@@ -14,9 +14,10 @@ use crate::engine::gate::GateHandler;
 use crate::engine::inbox::InboxHandler;
 use crate::engine::mind::Mind;
 use crate::engine::model::ModelHandler;
+use crate::engine::plan::PlanHandler;
 use crate::engine::steering::SteeringHandler;
 use crate::engine::turn::TurnHandler;
-use crate::machine::turn::STATE_FORMAT;
+use crate::machine::format::STATE_FORMAT_LED;
 use crate::store::MessageRange;
 use crate::words::ids::{InboxSeq, StateFormat};
 
@@ -36,6 +37,8 @@ pub(crate) struct Context {
     /// The decisions so far.
     pub(crate) mind: Mind,
     pub(crate) out: Out,
+    /// The code that plans the session, in this run.
+    pub(crate) code: PlanOut,
     pub(crate) past: Past,
     pub(crate) output: Output,
     pub(crate) end: End,
@@ -46,7 +49,8 @@ impl Context {
     pub(crate) fn format(&self) -> StateFormat {
         // An agent with a procedure withholds tools even before the work begins.
         let follows = self.run.agent.as_ref().is_some_and(|agent| agent.procedure.is_some());
-        if follows { STATE_FORMAT } else { self.mind.format() }
+        let format = self.mind.format();
+        if follows { format.max(STATE_FORMAT_LED) } else { format }
     }
 
     pub(crate) fn inbox(&mut self) -> InboxHandler<'_> {
@@ -55,6 +59,10 @@ impl Context {
 
     pub(crate) fn model(&mut self) -> ModelHandler<'_> {
         ModelHandler { cx: self }
+    }
+
+    pub(crate) fn plan(&mut self) -> PlanHandler<'_> {
+        PlanHandler { cx: self }
     }
 
     pub(crate) fn gate(&mut self) -> GateHandler<'_> {

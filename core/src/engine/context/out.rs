@@ -55,6 +55,25 @@ pub(crate) struct OutsideOut {
     pub(crate) noted: BTreeSet<InboxSeq>,
 }
 
+/// The code that plans the session, in this run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum PlanOut {
+    /// This run has not begun the code.
+    #[default]
+    Unbegun,
+    /// The code waits.
+    Begun,
+    /// The code is being asked.
+    Asked(ActionId),
+}
+
+impl PlanOut {
+    /// Returns true if the code is being asked.
+    pub(crate) fn is_asked(self) -> bool {
+        matches!(self, Self::Asked(_))
+    }
+}
+
 /// The present task of the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ModelOut {

@@ -7,7 +7,7 @@ use crate::store::SessionStatus;
 use crate::time::Timestamp;
 use crate::words::agent::{AgentSpec, Durability, HookPoint};
 use crate::words::error::ErrorInfo;
-use crate::words::ids::{CallId, Fence, MessageSeq, PendingId};
+use crate::words::ids::{CallId, Fence, MessageSeq, PendingId, StateFormat};
 use crate::words::usage::Usage;
 
 /// The data of the current run: its claim, and facts from the runtime.
@@ -47,6 +47,8 @@ pub(crate) struct FoundAs {
     pub(crate) midway: bool,
     /// True if the turn was parked when the session was set aside, so that no call is out.
     pub(crate) parked: bool,
+    /// The format of the state bytes.
+    pub(crate) format: StateFormat,
 }
 
 /// The failure of a turn that is decided at the start of its run.
@@ -82,6 +84,11 @@ impl Run {
     /// Returns true if the tool with this name hands the session over.
     pub(crate) fn takes_over(&self, tool: &str) -> bool {
         self.agent.as_ref().and_then(|agent| agent.sub_agent(tool)).is_some_and(|rules| rules.takes_over)
+    }
+
+    /// Returns true if code plans the calls of the agent.
+    pub(crate) fn is_planned(&self) -> bool {
+        self.agent.as_ref().is_some_and(|agent| agent.planned)
     }
 
     /// Returns true if every commit must be acknowledged before new work begins.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::engine::calls::results::result_of_end;
 use crate::engine::compaction;
 use crate::engine::context::Context;
+use crate::engine::mind::Drafted;
 use crate::machine::Batch;
 use crate::store::{MessageRange, NewMessage};
 use crate::words::error::ErrorInfo;
@@ -47,7 +48,18 @@ impl Context {
         let (role, mentions) = (message.role().to_owned(), message.mentions().clone());
         self.mind.emit(Event::Message { seq, role, stream, mentions });
         self.mind.draft.messages.push(stored);
-        self.mind.transcript.added.push((seq, Arc::new(message)));
+        if let Message::Tool(result) = &message
+            && self.run.is_planned()
+        {
+            let (call, tool) = (result.call.clone(), result.tool.clone());
+            self.mind.draft.results.push(Drafted { call, tool, done: result.status == ResultStatus::Done });
+        }
+        let message = Arc::new(message);
+        if self.run.is_planned() {
+            self.mind.step.plan.keep(seq, &message);
+        } else {
+            self.mind.transcript.added.push((seq, message));
+        }
         seq
     }
 
@@ -66,6 +78,7 @@ impl Context {
         self.mind.step.tools_done.clear();
         self.mind.step.results = None;
         for call in &batch.calls {
+            self.mind.step.plan.dropped.remove(&call.id);
             if let Some(result) = result_of_end(call, self.mind.edited(call)) {
                 self.mind.keep_result(result);
             }
@@ -84,14 +97,24 @@ impl Context {
             let first = self.mind.step.results.map_or(seq, |range| range.from);
             self.mind.step.results = Some(MessageRange::new(first, seq));
         }
+        self.mind.draft.decided = true;
+        let goes_on =
+            self.mind.machine.state.batch().is_some_and(|open| batch.open && !open.calls.is_empty());
+        if goes_on {
+            for call in &batch.calls {
+                self.mind.step.forget(&call.id);
+            }
+            return;
+        }
         if let Some(stream) = self.mind.step.stream.take() {
             self.mind.draft.streamed = self.mind.draft.streamed.max(Some(stream));
         }
         self.mind.step.proposed.clear();
         self.mind.step.edited.clear();
         self.mind.step.rewritten.clear();
-        self.mind.step.answered_at = None;
-        self.mind.draft.step_closed = true;
-        self.mind.draft.decided = true;
+        if !batch.open {
+            self.mind.step.answered_at = None;
+            self.mind.draft.step_closed = true;
+        }
     }
 }

@@ -19,6 +19,7 @@ use crate::words::message::{
 use crate::words::payload::Digest;
 
 pub(crate) mod briefing;
+pub(crate) mod later;
 pub(crate) mod news;
 pub(crate) mod signals;
 pub(crate) mod undo;
@@ -44,6 +45,10 @@ pub(crate) struct InboxHandler<'a> {
 
 impl Run {
     fn policy_of(&self, item: &StoredItem) -> MessagePolicy {
+        if self.is_planned() {
+            // A message is the input of a turn, and code takes no other.
+            return MessagePolicy::Enqueue;
+        }
         let said = mailbox::said(item);
         if said.edits.is_some() {
             return MessagePolicy::Interrupt;
@@ -133,6 +138,7 @@ impl InboxHandler<'_> {
             | CallState::BlockedOnClient { .. }
             | CallState::BlockedOnChild { .. }
             | CallState::AwaitingEnds { .. }
+            | CallState::AwaitingSignal { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::Preparing

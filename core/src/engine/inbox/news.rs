@@ -6,7 +6,7 @@ use crate::engine::context::out::News;
 use crate::engine::inbox::InboxHandler;
 use crate::engine::mind::Mind;
 use crate::engine::reply::Found;
-use crate::store::{InterruptKind, Receipt, StoredItem};
+use crate::store::{Interrupt, InterruptKind, Receipt, StoredItem};
 use crate::words::ending::StopCause;
 use crate::words::error::ErrorInfo;
 use crate::words::history::Input;
@@ -15,7 +15,9 @@ impl Context {
     /// Notes that items or an interrupt must be read, if the receipt reports any that are new.
     pub(crate) fn hear(&mut self, receipt: &Receipt) {
         let unread = receipt.last_item > self.mind.inbox.seen;
-        let stop = receipt.interrupt && self.mind.inbox.interrupt.is_none();
+        // A turn that winds down takes a second stop.
+        let known = self.mind.inbox.interrupt.is_some() && !self.mind.machine.turn.winds_down();
+        let stop = receipt.interrupt && !known;
         if unread || stop {
             self.out.news.hear();
         }
@@ -35,8 +37,8 @@ impl InboxHandler<'_> {
         match result {
             Ok(found) => {
                 self.cx.mind.keep_items(found.items);
-                if self.cx.mind.inbox.interrupt.is_none() {
-                    self.cx.mind.inbox.interrupt = found.interrupt;
+                if let Some(interrupt) = found.interrupt {
+                    self.cx.mind.take_up_stop(interrupt);
                 }
             }
             Err(error) => self.cx.give_up(error),
@@ -61,6 +63,15 @@ impl InboxHandler<'_> {
 }
 
 impl Mind {
+    /// Keeps a stop that was read. Only a turn that winds down because of an earlier stop takes another one.
+    fn take_up_stop(&mut self, interrupt: Interrupt) {
+        let winds_down = self.machine.turn.winds_down();
+        let is_new = |before: &Interrupt| winds_down && before.id != interrupt.id;
+        if self.inbox.interrupt.as_ref().is_none_or(is_new) {
+            (self.inbox.interrupt, self.inbox.interrupt_told) = (Some(interrupt), false);
+        }
+    }
+
     /// Keeps the items that did not fit into the claim. Earlier runs may have seen them.
     pub(crate) fn keep_rest(&mut self, items: Vec<StoredItem>) {
         let last = items.last().map_or(self.inbox.seen, |item| item.seq);

@@ -49,7 +49,7 @@ impl InboxHandler<'_> {
         self.cx.calls().take_settlements();
         self.take_modes_before(InboxSeq(u64::MAX));
         let (batch, letters) = (self.cx.mind.machine.state.batch(), &self.cx.mind.unawaited.letters);
-        let messages = self.cx.mind.inbox.items.iter().filter(|item| mailbox::is_message(item));
+        let messages = self.cx.mind.inbox.items.iter().filter(|item| mailbox::waits(item));
         let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();
         let wanted = |item: &StoredItem| match &item.kind {
             ItemKind::Message { .. } => true,

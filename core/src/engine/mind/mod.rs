@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::STATE_FORMAT_ASKING;
 use crate::engine::action::ActionId;
 use crate::engine::calls::doubts::Doubt;
 use crate::engine::compaction::shortening::Shortening;
+use crate::engine::plan::PlanMemory;
 use crate::engine::steering::hooks::StepHooks;
+use crate::engine::{STATE_FORMAT_ALONE, STATE_FORMAT_ASKING, STATE_FORMAT_LATER};
 use crate::machine::Machine;
 use crate::store::{
     Interrupt, ItemKind, MessageRange, NewMessage, NewPending, PendingCall, PendingKind, StoredItem,
@@ -155,8 +156,19 @@ pub(crate) struct StepMemory {
     pub(crate) results: Option<MessageRange>,
     /// The answers of the hooks to the step, once it has ended.
     pub(crate) hooks: StepHooks,
+    /// The data about the code that plans the step.
+    pub(crate) plan: PlanMemory,
     /// The instant of the model's answer, until the answer is durable.
     pub(crate) answered_at: Option<Timestamp>,
+}
+
+impl StepMemory {
+    /// Forgets the arguments of a call that has left its open step.
+    pub(crate) fn forget(&mut self, call: &CallId) {
+        self.proposed.remove(call);
+        self.edited.remove(call);
+        self.rewritten.remove(call);
+    }
 }
 
 /// The additions of this run to the transcript.
@@ -179,10 +191,21 @@ pub(crate) struct Ended {
     pub(crate) staged: bool,
 }
 
+/// A result in a draft.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Drafted {
+    pub(crate) call: CallId,
+    pub(crate) tool: String,
+    /// True if the call succeeded.
+    pub(crate) done: bool,
+}
+
 /// The decisions that no commit contains yet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Draft {
     pub(crate) messages: Vec<NewMessage>,
+    /// The results among the messages, if code plans the session.
+    pub(crate) results: Vec<Drafted>,
     pub(crate) events: Vec<Event>,
     pub(crate) history: Vec<HistoryRow>,
     pub(crate) open: Vec<NewPending>,
@@ -223,7 +246,9 @@ impl Mind {
     /// Returns the oldest format of the state bytes whose readers can go on with the session.
     pub(crate) fn format(&self) -> StateFormat {
         let of_machine = self.machine.format();
-        if self.unawaited.is_empty() { of_machine } else { of_machine.max(STATE_FORMAT_ASKING) }
+        let of_inbox = if self.inbox.holds_new() { STATE_FORMAT_LATER } else { STATE_FORMAT_ALONE };
+        let of_pending = if self.unawaited.is_empty() { STATE_FORMAT_ALONE } else { STATE_FORMAT_ASKING };
+        of_machine.max(of_inbox).max(of_pending)
     }
 
     pub(crate) fn emit(&mut self, event: Event) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::compaction;
-use crate::engine::mind::Mind;
+use crate::engine::mind::{Mind, StepMemory};
 use crate::machine::Call;
 use crate::store::{MessageRange, StoredMessage};
 use crate::words::error::ErrorInfo;
@@ -35,6 +35,13 @@ impl Mind {
             }
             return Ok(());
         }
+        if batch.open {
+            for call in &batch.calls {
+                let kept = self.step.keep_arguments_at(call, read.get(&call.arguments));
+                kept.ok_or_else(|| missing(call, call.arguments))?;
+            }
+            return Ok(());
+        }
         let Some(Message::Assistant(said)) = read.get(&batch.message) else {
             let detail = format!("message {} is not the model's", batch.message);
             return Err(ErrorInfo::new("engine.corrupt", detail));
@@ -47,17 +54,8 @@ impl Mind {
             if call.arguments == batch.message {
                 continue;
             }
-            let edited = match read.get(&call.arguments) {
-                Some(Message::Decision(record)) => record.decision.arguments.clone(),
-                Some(Message::Notice(notice)) => {
-                    self.step.rewritten.insert(call.id.clone());
-                    notice.rewriting.as_ref().map(|rewriting| rewriting.arguments.clone())
-                }
-                Some(Message::User(_) | Message::Assistant(_) | Message::Tool(_) | Message::Summary(_))
-                | None => None,
-            };
-            let edited = edited.ok_or_else(|| missing(call, call.arguments))?;
-            self.step.edited.insert(call.id.clone(), edited);
+            let kept = self.step.keep_arguments_at(call, read.get(&call.arguments));
+            kept.ok_or_else(|| missing(call, call.arguments))?;
         }
         Ok(())
     }
@@ -86,5 +84,27 @@ impl Mind {
             }
         }
         Ok(())
+    }
+}
+
+impl StepMemory {
+    /// Keeps the arguments of a call from the message that holds them. Returns `None` if it holds none.
+    fn keep_arguments_at(&mut self, call: &Call, message: Option<&Message>) -> Option<()> {
+        let edited = match message? {
+            Message::Assistant(said) => {
+                let arguments = said.calls().find(|request| request.id == call.id)?.arguments.clone();
+                self.proposed.insert(call.id.clone(), arguments);
+                return Some(());
+            }
+            Message::Decision(record) => record.decision.arguments.clone()?,
+            Message::Notice(notice) => {
+                let arguments = notice.rewriting.as_ref()?.arguments.clone();
+                self.rewritten.insert(call.id.clone());
+                arguments
+            }
+            Message::User(_) | Message::Tool(_) | Message::Summary(_) => return None,
+        };
+        self.edited.insert(call.id.clone(), edited);
+        Some(())
     }
 }

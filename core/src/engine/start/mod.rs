@@ -7,7 +7,7 @@ use crate::engine::children::looking::looks_again;
 use crate::engine::compaction::shortening::Shortening;
 use crate::engine::context::Context;
 use crate::engine::context::end::End;
-use crate::engine::context::out::Out;
+use crate::engine::context::out::{Out, PlanOut};
 use crate::engine::context::output::Output;
 use crate::engine::context::past::Past;
 use crate::engine::context::run::{Doom, FoundAs, Look, Run};
@@ -144,7 +144,7 @@ impl StepIterator {
         let run = Run {
             agent,
             fence: claim.fence,
-            found: FoundAs { status: claim.found, midway: takes_over, parked },
+            found: FoundAs { status: claim.found, midway: takes_over, parked, format: claim.session.format },
             kind: RunKind::begun(claim.found, takes_over, mind.machine.turn.open, by_name),
             now,
             usage_before: mind.machine.usage,
@@ -161,6 +161,7 @@ impl StepIterator {
                 run,
                 mind,
                 out: Out::default(),
+                code: PlanOut::default(),
                 past: Past::default(),
                 output: Output::default(),
                 end: End::default(),
@@ -241,7 +242,7 @@ impl StepIterator {
         self.cx.calls().take_staged();
         // A takeover alone is no progress and is not committed. If the run dies before any other commit, it counts
         // towards `ATTEMPTS_MAX`.
-        let FoundAs { status, midway, parked } = self.cx.run.found;
+        let FoundAs { status, midway, parked, format: _ } = self.cx.run.found;
         let takeover = status == SessionStatus::Active || (midway && !parked);
         self.cx.feed(Input::Claimed { takeover });
         self.cx.turn().fail_if_doomed();
@@ -270,11 +271,11 @@ fn poisoned(attempts: u32) -> Option<Doom> {
 
 fn read_state(claim: &Claim) -> Result<Machine, StartError> {
     let refuse = |what, detail: String| StartError { key: claim.fence.key.clone(), what, detail };
-    let Some(state) = &claim.session.state else { return Ok(Machine::default()) };
     if claim.session.format > STATE_FORMAT {
         let detail = format!("expected at most {STATE_FORMAT}, found {}", claim.session.format);
         return Err(refuse("state format", detail));
     }
+    let Some(state) = &claim.session.state else { return Ok(Machine::default()) };
     state.parse().map_err(|error: serde_json::Error| refuse(aside::STATE, error.to_string()))
 }
 

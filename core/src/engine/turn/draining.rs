@@ -52,7 +52,8 @@ impl TurnHandler<'_> {
             }
             AgentState::Compacting { .. } => !self.cx.out.model.is_summarising(),
             AgentState::Executing { batch } => {
-                at_once
+                (at_once || batch.open)
+                    && !self.cx.code.is_asked()
                     && batch.stopping.is_none()
                     && !batch.any_out()
                     && self.cx.mind.consulting.is_empty()
@@ -64,6 +65,14 @@ impl TurnHandler<'_> {
                     || self.cx.out.surroundings != SurroundingsOut::Still
                     || self.cx.out.model.is_stopped();
                 at_once && !left.is_empty() && !is_out
+            }
+            // Code that has not been told of a result is told in another run.
+            AgentState::Confirming { batch } | AgentState::Dispatching { batch } if batch.open => {
+                at_once
+                    && batch.stopping.is_none()
+                    && !self.cx.code.is_asked()
+                    && self.cx.out.children.is_empty()
+                    && self.cx.mind.step.plan.tells_news()
             }
             // A turn that waits parks in any case, and an answer in progress is awaited.
             AgentState::Streaming { .. }

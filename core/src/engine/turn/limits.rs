@@ -45,7 +45,7 @@ impl TurnHandler<'_> {
         let ends = match &self.cx.mind.machine.state {
             AgentState::Executing { batch }
             | AgentState::Confirming { batch }
-            | AgentState::Dispatching { batch } => batch.stopping.is_none(),
+            | AgentState::Dispatching { batch } => batch.stopping.is_none() && !batch.open,
             AgentState::Steering { .. } => true,
             AgentState::Provisioning { .. }
             | AgentState::Thinking { .. }
@@ -79,10 +79,11 @@ impl Context {
     }
 
     /// Returns the instant at which the turn has worked for its maximum time, if this run works on it until then.
-    /// Suspended time does not count.
+    /// Suspended time does not count. A turn that code plans has no such limit.
     pub(crate) fn turn_ends_at(&self) -> Option<Timestamp> {
         let turn = &self.mind.machine.turn;
-        let most = self.run.agent.as_ref()?.limits.max_run_ms.filter(|_| turn.open)?;
+        let most =
+            self.run.agent.as_ref()?.limits.max_run_ms.filter(|_| turn.open && !self.run.is_planned())?;
         let left = Duration::from_millis(most.saturating_sub(turn.worked_ms));
         Some(turn.claimed_at.after(left))
     }

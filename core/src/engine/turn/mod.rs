@@ -15,6 +15,7 @@ use crate::words::history::{Input, TurnRequest};
 use crate::words::letter::LetterCause;
 use crate::words::mailbox;
 use crate::words::message::{Message, SignalBody};
+use crate::words::signal::is_signal;
 
 pub(crate) mod draining;
 pub(crate) mod letters;
@@ -44,7 +45,11 @@ impl TurnHandler<'_> {
     /// Leaves a session whose turn waits for news or for the deadline.
     pub(crate) fn park(&mut self, outcome: RunOutcome, deadline: Option<Timestamp>) {
         self.cx.feed(Input::Parked);
-        let release = Release::To { status: SessionStatus::Suspended, deadline, wake_on: 0 };
+        let deadline = deadline.into_iter().chain(self.cx.next_later()).min();
+        // A signal that comes while a run holds the session counts, because its sender cannot know whether a call will
+        // wait for it.
+        let wake_on = u32::from(self.cx.mind.machine.awaits_signal());
+        let release = Release::To { status: SessionStatus::Suspended, deadline, wake_on };
         self.cx.end.leave(outcome, release);
     }
 
@@ -68,7 +73,7 @@ impl TurnHandler<'_> {
         if self.cx.mind.message_waits() || self.cx.mind.letter_is_answered() {
             return self.leave_due(outcome, status);
         }
-        let deadline = self.cx.children().alarm(None);
+        let deadline = self.cx.rests_until();
         self.cx.end.leave(outcome, Release::To { status, deadline, wake_on: 0 });
     }
 
@@ -144,15 +149,19 @@ impl TurnHandler<'_> {
         self.cx.mind.draft.interrupt_confirmed =
             self.cx.mind.inbox.interrupt.as_ref().map(|waiting| waiting.id.clone());
         let status = self.cx.mind.machine.state.status_at_rest();
-        let deadline = self.cx.children().alarm(None);
+        let deadline = self.cx.rests_until();
         self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline, wake_on: 0 });
     }
 
     /// Gives the claim back, because this run lacks the agent, or leaves the work to another run. The inbox stays
     /// unread, and the session stays due if it was.
     pub(crate) fn pass_on(&mut self) {
-        let mind = &self.cx.mind;
+        let (mind, now) = (&self.cx.mind, self.cx.run.now);
         let wakes = |item: &StoredItem| match &item.kind {
+            ItemKind::Other { .. } if mailbox::is_later(item) => {
+                mailbox::not_before(item).is_some_and(|at| at <= now)
+            }
+            ItemKind::Other { .. } if is_signal(item) => false,
             ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
                 *wake != Wake::Quiet
             }
@@ -162,13 +171,22 @@ impl TurnHandler<'_> {
             AgentState::Idle | AgentState::Done { .. } => {
                 let moved = self.cx.run.found.status == SessionStatus::Suspended;
                 let due = moved || self.cx.mind.inbox.items.iter().any(wakes);
-                if due { Some(self.cx.run.now) } else { self.cx.children().alarm(None) }
+                if due { Some(self.cx.run.now) } else { self.cx.rests_until() }
+            }
+            // The code is to be told that it stops.
+            AgentState::Confirming { batch } | AgentState::Dispatching { batch }
+                if batch.open && self.cx.mind.machine.turn.winds_down() =>
+            {
+                Some(self.cx.run.now)
             }
             AgentState::Confirming { batch } | AgentState::Dispatching { batch } => {
                 let rings = self.cx.rings_at(batch.wakes_at());
+                let rings = rings.into_iter().chain(self.cx.next_later()).min();
                 self.cx.children().alarm(rings)
             }
-            AgentState::BackingOff { until, .. } => self.cx.rings_at(Some(*until)),
+            AgentState::BackingOff { until, .. } => {
+                self.cx.rings_at(Some(*until)).into_iter().chain(self.cx.next_later()).min()
+            }
             AgentState::Provisioning { .. }
             | AgentState::Thinking { .. }
             | AgentState::Streaming { .. }
@@ -214,7 +232,8 @@ impl TurnHandler<'_> {
         let procedure = agent.as_ref().map(|agent| procedure::at_begin(agent, stands, said));
         let procedure = Box::new(procedure.unwrap_or_default());
         let moves = procedure.moves.clone();
-        self.cx.feed(Input::TurnRequested { request, provisions, after, asks_in_doubt, procedure });
+        let planned = self.cx.run.is_planned();
+        self.cx.feed(Input::TurnRequested { request, provisions, after, asks_in_doubt, procedure, planned });
         self.cx.inbox().take_first();
         if !moves.is_empty() {
             self.cx.append(Message::Notice(procedure::notice(agent.as_deref(), &moves, None)));

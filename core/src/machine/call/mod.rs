@@ -206,6 +206,7 @@ impl Call {
             | CallInput::Sent
             | CallInput::Returned { .. }
             | CallInput::Deferred { .. }
+            | CallInput::NeedsSignal { .. }
             | CallInput::Rang
             | CallInput::StopAsked
             | CallInput::Cancelled { .. }

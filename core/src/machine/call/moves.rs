@@ -88,7 +88,10 @@ impl CallState {
             (S::BlockedOnUser { .. }, I::Voted { .. } | I::Escalated) => to(self.clone()),
             (S::BlockedOnUser { .. }, I::Rejected { .. }) => to(S::RejectedByUser),
             (
-                S::BlockedOnClient { .. } | S::BlockedOnChild { .. } | S::AwaitingEnds { .. },
+                S::BlockedOnClient { .. }
+                | S::BlockedOnChild { .. }
+                | S::AwaitingEnds { .. }
+                | S::AwaitingSignal { .. },
                 I::Answered { ok, usage: _ },
             ) => to(ended(*ok)),
             (S::BlockedOnUser { .. }, I::Expired { approved: Some(_), .. }) => to(S::Queued),
@@ -111,6 +114,9 @@ impl CallState {
             (S::Executing | S::CleaningUp, I::Deferred { until, output, stop }) => {
                 to(S::Waiting { until: *until, output: output.clone(), stop: *stop, again: false })
             }
+            (S::Executing, I::NeedsSignal { name, deadline }) => {
+                to(S::AwaitingSignal { name: name.clone(), deadline: *deadline })
+            }
             (S::Executing, I::TryAgain { until, why, sent: _ }) => {
                 to(S::Waiting { until: *until, output: why.clone(), stop: false, again: true })
             }
@@ -127,6 +133,7 @@ impl CallState {
                 | S::BlockedOnClient { .. }
                 | S::BlockedOnChild { .. }
                 | S::AwaitingEnds { .. }
+                | S::AwaitingSignal { .. }
                 | S::Waiting { .. }
                 | S::Approved
                 | S::Preparing
@@ -163,6 +170,7 @@ impl CallState {
                 | S::BlockedOnClient { .. }
                 | S::BlockedOnChild { .. }
                 | S::AwaitingEnds { .. }
+                | S::AwaitingSignal { .. }
                 | S::Waiting { .. }
                 | S::Approved
                 | S::Preparing

@@ -8,6 +8,7 @@ use crate::words::children::Children;
 use crate::words::ending::CancelReason;
 use crate::words::ids::PendingId;
 use crate::words::remote::Remote;
+use crate::words::signal::SignalName;
 
 /// The state of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +66,14 @@ pub enum CallState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
+    /// Parked: the call waits for a signal with this name.
+    AwaitingSignal {
+        /// The name.
+        name: SignalName,
+        /// The instant at which the call stops waiting.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Timestamp>,
+    },
     /// Parked: a durable timer runs.
     Waiting {
         /// The instant at which the timer rings.
@@ -113,6 +122,7 @@ impl CallState {
             Self::BlockedOnClient { .. } => "blocked_on_client",
             Self::BlockedOnChild { .. } => "blocked_on_child",
             Self::AwaitingEnds { .. } => "awaiting_ends",
+            Self::AwaitingSignal { .. } => "awaiting_signal",
             Self::Waiting { .. } => "waiting",
             Self::Approved => "approved",
             Self::Preparing => "preparing",
@@ -127,13 +137,14 @@ impl CallState {
     }
 
     /// Every wire name.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 17] = [
         "queued",
         "gating",
         "blocked_on_user",
         "blocked_on_client",
         "blocked_on_child",
         "awaiting_ends",
+        "awaiting_signal",
         "waiting",
         "approved",
         "preparing",
@@ -156,6 +167,7 @@ impl CallState {
             | Self::BlockedOnClient { .. }
             | Self::BlockedOnChild { .. }
             | Self::AwaitingEnds { .. }
+            | Self::AwaitingSignal { .. }
             | Self::Waiting { .. }
             | Self::Approved
             | Self::Preparing
@@ -170,6 +182,7 @@ impl CallState {
             Self::BlockedOnUser { .. }
             | Self::BlockedOnClient { .. }
             | Self::AwaitingEnds { .. }
+            | Self::AwaitingSignal { .. }
             | Self::Waiting { .. } => true,
             Self::BlockedOnChild { started, .. } => *started,
             Self::Queued
@@ -213,6 +226,7 @@ impl CallState {
             | Self::Gating
             | Self::BlockedOnChild { background: Some(_), .. }
             | Self::AwaitingEnds { .. }
+            | Self::AwaitingSignal { .. }
             | Self::Waiting { .. }
             | Self::Approved
             | Self::Preparing
@@ -226,13 +240,20 @@ impl CallState {
         }
     }
 
+    /// Returns the name of the signal that the call waits for.
+    pub fn awaits(&self) -> Option<&SignalName> {
+        let Self::AwaitingSignal { name, .. } = self else { return None };
+        Some(name)
+    }
+
     /// Returns the instant at which a timer or deadline moves the call.
     pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
         match self {
             Self::BlockedOnUser { deadline, .. }
             | Self::BlockedOnClient { deadline, .. }
             | Self::BlockedOnChild { deadline, .. }
-            | Self::AwaitingEnds { deadline } => *deadline,
+            | Self::AwaitingEnds { deadline }
+            | Self::AwaitingSignal { deadline, .. } => *deadline,
             Self::Waiting { until, .. } => Some(*until),
             Self::Queued
             | Self::Gating

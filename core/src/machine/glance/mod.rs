@@ -54,6 +54,9 @@ pub struct Glance {
     pub ended: Option<Ended>,
     /// The error with which the turn failed, or for which the model is asked again.
     pub error: Option<ErrorInfo>,
+    /// True if code plans the turn, in place of a model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
 }
 
 impl Glance {
@@ -91,12 +94,14 @@ impl Glance {
             approvals,
             ended: Ended::of(machine),
             error: error_of(state).cloned(),
+            planned: machine.turn.plan.is_some(),
         }
     }
 
     /// Returns the inputs that the machine takes in its state, in the order of the table.
     pub fn takes(&self) -> Vec<InputKind> {
-        table::inputs_of(self.state)
+        let for_code = |input: &InputKind| matches!(input, InputKind::Planned | InputKind::Diverged);
+        table::inputs_of(self.state).into_iter().filter(|input| self.planned || !for_code(input)).collect()
     }
 }
 
@@ -105,7 +110,7 @@ impl Glance {
 pub struct CallCounts {
     /// The number of calls that are out, or about to be sent.
     pub running: usize,
-    /// The number of calls that wait for an answer from outside: from a person, a client or children.
+    /// The number of calls that wait for an answer from outside: from a person, a client or children, or for a signal.
     pub blocked: usize,
     /// The number of calls that wait for a timer.
     pub waiting: usize,
@@ -119,7 +124,8 @@ impl CallCounts {
         Self {
             running: count(CallState::is_out),
             blocked: count(|state| {
-                state.pending().is_some() || matches!(state, CallState::AwaitingEnds { .. })
+                state.pending().is_some()
+                    || matches!(state, CallState::AwaitingEnds { .. } | CallState::AwaitingSignal { .. })
             }),
             waiting: count(|state| matches!(state, CallState::Waiting { .. })),
         }

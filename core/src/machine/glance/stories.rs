@@ -26,6 +26,7 @@ fn begins(request: TurnRequest) -> Vec<Input> {
             after: MessageSeq(0),
             asks_in_doubt: false,
             procedure: Box::default(),
+            planned: false,
         },
         Input::Provisioned,
     ]

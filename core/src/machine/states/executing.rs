@@ -8,7 +8,8 @@ use super::super::{
     AgentState, Batch, DoneReason, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
     custom, procedure,
 };
-use super::{Denial, Lead, end, end_beside, refuse, same, usual, with};
+use super::lost::{lose, recover};
+use super::{Denial, Lead, end, end_beside, planning, refuse, same, to, usual, with};
 use crate::store::InterruptKind;
 use crate::words::agent::OnDenial;
 use crate::words::background::Background;
@@ -16,11 +17,17 @@ use crate::words::ending::CancelReason;
 use crate::words::history::CallInput;
 use crate::words::ids::CallId;
 use crate::words::output::{OutputCheck, OutputPlace};
-use crate::words::tool::EffectClass;
 
 pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Facts) -> Lead {
     match input {
         Input::Call { call, input } => on_call(machine, batch.clone(), call, input),
+        Input::Planned { calls, .. } => {
+            if !calls.is_empty() {
+                machine.step = machine.step.next();
+            }
+            planning::on(machine, batch.clone(), input)
+        }
+        Input::Diverged { found } => planning::diverged(machine, found),
         Input::Claimed { takeover } => {
             machine.turn.claimed_at = facts.now;
             let mut batch = batch.clone();
@@ -32,6 +39,13 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             settle(machine, batch, effects)
         }
         Input::Parked if batch.any_out() => refuse(),
+        // Code may undo what it has done. A second stop ends the turn at once.
+        Input::Interrupted { kind: InterruptKind::Soft, .. }
+            if batch.open && batch.stopping.is_none() && !machine.turn.winds_down() =>
+        {
+            machine.turn.plan_mut().stops = true;
+            to(machine.state.clone())
+        }
         Input::Interrupted { kind, cause } => {
             on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
         }
@@ -131,6 +145,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         | CallInput::NeedsClient { .. }
         | CallInput::NeedsChildren { .. }
         | CallInput::NeedsEnds { .. }
+        | CallInput::NeedsSignal { .. }
         | CallInput::Started
         | CallInput::Approved { .. }
         | CallInput::Voted { .. }
@@ -153,7 +168,9 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     if let CallInput::Approved { always: true, only, .. } = input {
         machine.always.add(StandingApproval::of(&tool, only));
     }
-    if let CallInput::Rejected { then, aborts } = input {
+    if let CallInput::Rejected { then, aborts } = input
+        && !batch.open
+    {
         batch.aborted |= aborts;
         leave_rest(&mut batch, *then);
     }
@@ -255,7 +272,7 @@ fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
 
 /// Stops the batch: no call starts any more. Calls that were sent are told to stop; if `drains`, they may first
 /// return by themselves. Calls that are being prepared end unsent.
-fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -> Lead {
+pub(super) fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -> Lead {
     let reason = ending.cancels_as();
     batch.stopping = Some(ending);
     let out = ids_where(&batch, |state| *state == CallState::Executing && !drains);
@@ -273,6 +290,7 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
             | CallState::BlockedOnClient { .. }
             | CallState::BlockedOnChild { .. }
             | CallState::AwaitingEnds { .. }
+            | CallState::AwaitingSignal { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::CleaningUp
@@ -292,7 +310,7 @@ fn stop_calls(calls: Vec<CallId>, reason: CancelReason) -> Vec<Effect> {
 }
 
 /// Returns the state and the effects that follow from the calls.
-fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
+pub(super) fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
     if let Some(ending) = batch.stopping.clone() {
         if batch.any_out() {
             return with(AgentState::Executing { batch }, effects);
@@ -307,7 +325,13 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
         effects.extend(more);
         return with(state, effects);
     }
-    let state = if batch.for_more && batch.is_over() {
+    if batch.open {
+        effects.extend(batch.take_ended().map(|ended| close(machine, ended)).unwrap_or_default());
+    }
+    let state = if batch.open && batch.calls.is_empty() {
+        // The code decides what comes next.
+        AgentState::Executing { batch }
+    } else if batch.for_more && batch.is_over() {
         let granted = batch.calls.iter().all(|call| call.state == CallState::Done);
         effects.extend(close(machine, batch));
         if !granted {
@@ -348,41 +372,6 @@ fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
     machine.follow(&moves);
     let moved = (!moves.is_empty()).then_some(Effect::ProcedureMoved(moves));
     std::iter::once(Effect::CloseStep(batch)).chain(merged).chain(moved).collect()
-}
-
-/// Handles the death of the previous run for each call: by its effect class, unless the tool is dangerous.
-fn recover(batch: &mut Batch) {
-    let stopping = batch.stopping.as_ref().map(Ending::cancels_as);
-    let alone = batch.cancels_as();
-    for call in &mut batch.calls {
-        let out = call.state.is_out();
-        if call.state.is_end() || call.state.is_blocked() {
-            continue;
-        }
-        let told = call.state == CallState::CleaningUp;
-        call.sent_before |= out;
-        // The turn, the step or the call alone was stopped, so the call is not sent again.
-        let stopped = stopping.or(told.then_some(alone));
-        call.state = match (out, call.dangerous, call.effect) {
-            (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,
-            (true, false, EffectClass::ReadOnly | EffectClass::Idempotent) => {
-                stopped.map_or(CallState::Approved, |reason| call.ended_unsent(reason))
-            }
-            (false, true, _) => CallState::Cancelled { reason: CancelReason::SystemSafety },
-            (false, false, _) if call.state == CallState::Gating => CallState::Queued,
-            (false, false, _) => call.state.clone(),
-        };
-    }
-}
-
-/// Gives up every call that is out: a read-only call ends cancelled, any other call ends in doubt.
-fn lose(batch: &mut Batch) {
-    for call in batch.calls.iter_mut().filter(|call| call.state.is_out()) {
-        call.state = match call.effect {
-            EffectClass::ReadOnly => CallState::Cancelled { reason: CancelReason::SystemDisposed },
-            EffectClass::Idempotent | EffectClass::AtMostOnce => CallState::InDoubt,
-        };
-    }
 }
 
 fn ids_where(batch: &Batch, holds: impl Fn(&CallState) -> bool) -> Vec<CallId> {

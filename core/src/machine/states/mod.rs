@@ -8,6 +8,8 @@ mod backing_off;
 mod children;
 mod compacting;
 mod executing;
+mod lost;
+mod planning;
 mod provisioning;
 mod resting;
 mod steering;

@@ -9,10 +9,11 @@ use crate::words::ids::TurnNumber;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
-        Input::TurnRequested { request, provisions, after, asks_in_doubt, procedure } => {
+        Input::TurnRequested { request, provisions, after, asks_in_doubt, procedure, planned } => {
             machine.turn.number = machine.turn.number.next();
             machine.turn.open = true;
             machine.turn.used_before = (machine.turn.number > TurnNumber(1)).then_some(machine.usage);
+            machine.turn.begin_plan(*request, *planned);
             machine.turn.began = *after;
             machine.turn.seen_before = None;
             machine.turn.steps = 0;

@@ -65,7 +65,8 @@ pub(super) fn on(
     }
 }
 
-fn queued(new: &NewCall, message: MessageSeq) -> Call {
+/// Returns a call as it begins, with its arguments in this message.
+pub(super) fn queued(new: &NewCall, message: MessageSeq) -> Call {
     Call {
         id: new.id.clone(),
         tool: new.tool.clone(),

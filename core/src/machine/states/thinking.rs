@@ -1,8 +1,8 @@
 //! Thinking: the model request is about to be made.
 
-use super::super::{AgentState, CompactionCause, DoneReason, Effect, Ending, Facts, Input, Machine};
-use super::{Lead, end, to, usual, with};
-use crate::words::ids::StepNumber;
+use super::super::{AgentState, Batch, CompactionCause, DoneReason, Effect, Ending, Facts, Input, Machine};
+use super::{Lead, end, planning, to, usual, with};
+use crate::words::ids::{MessageSeq, StepNumber};
 
 pub(super) fn on(
     machine: &mut Machine,
@@ -27,6 +27,8 @@ pub(super) fn on(
             machine.turn.compacted = Some(step);
             to(AgentState::Compacting { why: CompactionCause::Threshold, step, attempt })
         }
+        Input::Planned { .. } => planning::on(machine, Batch::open(step, MessageSeq(0), Vec::new()), input),
+        Input::Diverged { found } => planning::diverged(machine, found),
         Input::LoopFound { .. } => Ok(Some(end(machine, Ending::of(DoneReason::LoopDetected)))),
         _ => usual(machine, input, facts),
     }

@@ -75,7 +75,7 @@ fn a_call_that_has_begun_them_is_done_and_the_machine_knows_them() {
     let known: Vec<(u32, bool)> =
         next.background.iter().map(|child| (child.index, child.has_ended())).collect();
     assert_eq!(known, [(1, true), (0, false), (1, false)], "after the one that it had");
-    assert_eq!(next.format(), turn::STATE_FORMAT_LINKED);
+    assert_eq!(next.format(), format::STATE_FORMAT_LINKED);
 }
 
 #[test]

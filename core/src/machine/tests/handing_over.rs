@@ -83,7 +83,7 @@ fn what_the_turn_owes_moves_to_its_successor_with_what_is_left_of_its_share() {
     let [reply] = &successor.replies[..] else { panic!("{successor:?}") };
     assert_eq!((reply.allowance.steps, reply.allowance.tokens), (Some(3), Some(70)));
     assert_eq!(reply.used_before.tokens.total(), 30);
-    assert_eq!(ended.format(), turn::STATE_FORMAT_LINKED);
+    assert_eq!(ended.format(), format::STATE_FORMAT_LINKED);
     let done = fed(&fed(&ended, &Input::Told), &Input::TornDown);
     assert_eq!(done.successors, [handed_to()]);
     assert_eq!(done.state.ended().unwrap().handed_to.as_deref(), Some(&handed_to()));
@@ -115,6 +115,7 @@ fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_fr
         after: MessageSeq(3),
         asks_in_doubt: false,
         procedure: Box::default(),
+        planned: false,
     };
     assert_eq!(fed(&successor, &begins).turn.replies, [reply_to()]);
     let mut later = fed(&successor, &begins);
@@ -134,5 +135,5 @@ fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_fr
     let mut again = fed(&rests, &begins);
     assert_eq!(children(&again), [Children::here(handed_to().pending, 1)], "also in a later turn");
     again.successors.clear();
-    assert_eq!(again.format(), turn::STATE_FORMAT_ALONE);
+    assert_eq!(again.format(), format::STATE_FORMAT_ALONE);
 }

@@ -18,6 +18,7 @@ fn turn_requested() -> Input {
         after: MessageSeq(0),
         asks_in_doubt: false,
         procedure: Box::default(),
+        planned: false,
     }
 }
 
@@ -203,6 +204,7 @@ fn b09_a_message_begins_a_turn_without_steering_at_the_first_attempt_and_at_its_
         after: MessageSeq(0),
         asks_in_doubt: false,
         procedure: Box::default(),
+        planned: false,
     };
     let begun = transition(&machine, &again, &FACTS).unwrap().next;
     let ready = transition(&begun, &Input::Provisioned, &FACTS).unwrap().next;

@@ -13,6 +13,7 @@ use crate::words::payload::{Digest, is_default};
 use crate::words::procedure::ProcedureMove;
 use crate::words::remote::Remote;
 use crate::words::reply::Terms;
+use crate::words::signal::SignalName;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 use crate::words::usage::Usage;
 
@@ -108,6 +109,14 @@ pub enum CallInput {
         /// The resources that the call touches.
         profile: ResourceProfile,
     },
+    /// The call returned, and waits for a signal with this name.
+    NeedsSignal {
+        /// The name.
+        name: SignalName,
+        /// The instant at which the call stops waiting.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Timestamp>,
+    },
     /// Every child of the call exists or has failed to start. A call that began background children is then
     /// done.
     Started,
@@ -160,7 +169,7 @@ pub enum CallInput {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         aborts: bool,
     },
-    /// A client or the children answered the call, or the wait for children has ended.
+    /// A client or the children answered the call, or the wait for children or a signal has ended.
     Answered {
         /// True if the call succeeded.
         ok: bool,

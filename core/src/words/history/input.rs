@@ -16,6 +16,7 @@ use crate::words::ids::{CallId, MessageSeq, PendingId};
 use crate::words::mode::Mode;
 use crate::words::model::StopReason;
 use crate::words::payload::is_default;
+use crate::words::plan::Divergence;
 use crate::words::procedure::{ProcedureBack, ProcedureBegins};
 use crate::words::reply::{Allowance, ReplyTo};
 use crate::words::usage::Usage;
@@ -40,6 +41,9 @@ pub enum Input {
         /// The moves of the procedure with which the turn begins.
         #[serde(default, skip_serializing_if = "is_default")]
         procedure: Box<ProcedureBegins>,
+        /// True if code plans the turn.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        planned: bool,
     },
     /// Everything after a message is taken back while the session rests, including changes to the mode and
     /// the system prompt.
@@ -111,6 +115,26 @@ pub enum Input {
         /// True if the usage of the step is counted separately.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         counted: bool,
+    },
+    /// Code that plans in place of a model decided: calls are added to its step, or the turn ends.
+    Planned {
+        /// The position of the record. 0 if nothing had to be recorded.
+        #[serde(default, skip_serializing_if = "is_default")]
+        message: MessageSeq,
+        /// The new calls.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<NewCall>,
+        /// The ending of the turn, once the code has ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ending: Option<Ending>,
+        /// True if the code starts over with a new input, which the record holds.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        carries_on: bool,
+    },
+    /// Code that plans in place of a model decided otherwise than the transcript records. The turn waits.
+    Diverged {
+        /// The place.
+        found: Box<Divergence>,
     },
     /// The model call failed.
     ModelFailed {
@@ -328,6 +352,8 @@ impl Input {
             | Self::Provisioned
             | Self::ModelCalled { .. }
             | Self::LoopFound { .. }
+            | Self::Planned { .. }
+            | Self::Diverged { .. }
             | Self::Call { .. }
             | Self::CompactionRequested
             | Self::TimerRang

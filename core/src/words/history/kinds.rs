@@ -88,6 +88,10 @@ pub enum InputKind {
     ModelCalled,
     /// The model answered.
     ModelAnswered,
+    /// Code that plans in place of a model decided.
+    Planned,
+    /// Code that plans decided otherwise than the transcript records.
+    Diverged,
     /// The model call failed.
     ModelFailed,
     /// A model call was stopped before its end.
@@ -136,7 +140,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::TurnRequested,
         Self::Briefed,
         Self::Rewound,
@@ -144,6 +148,8 @@ impl InputKind {
         Self::Provisioned,
         Self::ModelCalled,
         Self::ModelAnswered,
+        Self::Planned,
+        Self::Diverged,
         Self::ModelFailed,
         Self::ModelStopped,
         Self::LoopFound,
@@ -178,6 +184,8 @@ impl InputKind {
             Self::Provisioned => "provisioned",
             Self::ModelCalled => "model_called",
             Self::ModelAnswered => "model_answered",
+            Self::Planned => "planned",
+            Self::Diverged => "diverged",
             Self::ModelFailed => "model_failed",
             Self::ModelStopped => "model_stopped",
             Self::LoopFound => "loop_found",
@@ -215,6 +223,8 @@ impl Input {
             Self::Provisioned => InputKind::Provisioned,
             Self::ModelCalled { .. } => InputKind::ModelCalled,
             Self::ModelAnswered { .. } => InputKind::ModelAnswered,
+            Self::Planned { .. } => InputKind::Planned,
+            Self::Diverged { .. } => InputKind::Diverged,
             Self::ModelFailed { .. } => InputKind::ModelFailed,
             Self::ModelStopped { .. } => InputKind::ModelStopped,
             Self::LoopFound { .. } => InputKind::LoopFound,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::custom::Undo;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::message::SettlementRecord;
+use crate::words::plan_record::PlanNotice;
 use crate::words::procedure::ProcedureMove;
 
 /// A message of the engine to followers of the session.
@@ -37,6 +38,9 @@ pub struct Notice {
     /// The moves of the procedure that the notice reports, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub procedure: Vec<ProcedureMove>,
+    /// The order to the code that plans the session, if the notice reports one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanNotice>,
 }
 
 impl Notice {
@@ -51,6 +55,7 @@ impl Notice {
             state: Vec::new(),
             settled: None,
             procedure: Vec::new(),
+            plan: None,
         }
     }
 }

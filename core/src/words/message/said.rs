@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::time::Timestamp;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::image::Images;
 use crate::words::message::{Mentions, MessagePolicy};
@@ -39,6 +40,10 @@ pub struct Said {
     /// The end of a background child, if the message reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Box<ChildEnd>>,
+    /// The instant, on the store's clock, before which no turn takes the message. Only a message
+    /// [for later](crate::words::mailbox::later_kind) has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
 }
 
 impl Said {
@@ -54,6 +59,7 @@ impl Said {
             correction_by: None,
             reply: None,
             ended: None,
+            not_before: None,
         }
     }
 

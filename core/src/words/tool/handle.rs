@@ -10,7 +10,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use crate::store::{StoreError, StoreErrorKind};
 use crate::words::cancel::CancelReason;
+use crate::words::tool::CallTransaction;
 
 /// The maximum number of bytes of a progress text that readers see. Of a longer text, they see the end.
 const MESSAGE_BYTES_MAX: usize = 4_096;
@@ -104,6 +106,15 @@ pub trait CallLink: Send + Sync + 'static {
 
     /// Waits until the call is asked to stop.
     fn stopped(&self) -> BoxFuture<'static, StopRequest>;
+
+    /// Begins the transaction of the call. The default refuses.
+    fn begin(&self) -> BoxFuture<'static, Result<CallTransaction, StoreError>> {
+        Box::pin(async { Err(without_run()) })
+    }
+}
+
+fn without_run() -> StoreError {
+    StoreError::new(StoreErrorKind::Unsupported, "begin", "the call has no run that begins transactions")
 }
 
 /// The handle of a running call. A clone belongs to the same call. A tool may give it to a task of its own.
@@ -142,6 +153,20 @@ impl CallHandle {
         match &self.0 {
             Some(link) => link.stopped().await,
             None => pending().await,
+        }
+    }
+
+    /// Begins a transaction of the run's store, in which the call writes tables of the program. Waits until the run has
+    /// no write on its way and no other transaction. See [`CallTransaction`].
+    ///
+    /// # Errors
+    /// [`Unsupported`](StoreErrorKind::Unsupported) if the store has no such transactions, or the call is no idempotent
+    /// call of a flow. [`InvalidArgument`](StoreErrorKind::InvalidArgument) if the call has an open transaction, has
+    /// ended or was asked to stop. Otherwise the error of the store.
+    pub async fn begin(&self) -> Result<CallTransaction, StoreError> {
+        match &self.0 {
+            Some(link) => link.begin().await,
+            None => Err(without_run()),
         }
     }
 }

@@ -359,6 +359,7 @@ impl<P: Place> Teller<P> {
                 self.clock.move_to(until);
                 Reply::Slept { id }
             }
+            Action::Plan { .. } => panic!("no code plans here"),
             Action::CallModel { id, call } => {
                 let shown = self.shown(&call.shown).await;
                 let transcript: Vec<_> = shown.into_iter().map(|(_, message)| (*message).clone()).collect();

@@ -1,14 +1,18 @@
 //! Checks what must hold at the end of every random scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use holdover_core::engine::ATTEMPTS_MAX;
 use holdover_core::event::Event;
 use holdover_core::ids::CallId;
-use holdover_core::message::{Message, MessagePolicy};
+use holdover_core::letter::{Letter, LetterCause};
+use holdover_core::message::{Message, MessagePolicy, PendingBody};
 use holdover_core::payload::Digest;
-use holdover_core::store::SessionStatus;
+use holdover_core::store::{NewPending, PendingKind, SessionStatus};
 use holdover_core::tool::EffectClass;
 
+use crate::bench::Write;
 use crate::check;
 use crate::world::effect_of;
 
@@ -19,9 +23,8 @@ impl World<'_> {
         let session = self.bench.session();
         assert!(session.status.at_rest() || session.status == SessionStatus::Aborted, "{session:?}");
         check::at_rest(self.bench);
-        let refused =
-            |event: &Event| matches!(event, Event::Error { error } if error.code == "engine.refused");
-        assert!(!check::events(self.bench).iter().any(refused), "an input had no place where it came");
+        let refused = |event: &Arc<Event>| matches!(event.as_ref(), Event::Error { error } if error.code == "engine.refused");
+        assert!(!check::told(self.bench).iter().any(refused), "an input had no place where it came");
         let transcript = self.bench.transcript();
         let words: Vec<usize> = transcript
             .iter()
@@ -47,6 +50,43 @@ impl World<'_> {
             assert!(of_class.is_sorted(), "first come, first taken (B49): {words:?}");
         }
         self.check_sends(&transcript);
+        self.check_letters();
+    }
+
+    /// Returns the letters that the session has left, in order.
+    pub(super) fn letters(&self) -> Vec<Letter> {
+        let opened = |write: &Write| match write {
+            Write::Commit(commit) => commit.open.iter().filter_map(letter_in).collect(),
+            Write::Stage(_) => Vec::new(),
+        };
+        self.bench.writes.borrow().iter().flat_map(opened).collect()
+    }
+
+    /// C52: a turn that was given up although it may succeed later left one letter, whose error is that of the turn. At
+    /// the end somebody has asked for the turn to be tried again, or the session went on or ended for good, so that no
+    /// pending call is open.
+    fn check_letters(&self) {
+        let pending = self.bench.pending();
+        assert!(pending.is_empty(), "nobody owes an answer any more: {pending:?}");
+        let events = check::told(self.bench);
+        let failed = |event| match event {
+            &Event::Done { turn, ref ending, .. } => ending.error.as_ref().map(|error| (turn, error)),
+            _ => None,
+        };
+        let failed: BTreeMap<_, _> = events.iter().map(Arc::as_ref).filter_map(failed).collect();
+        let letters = self.letters();
+        let about: BTreeSet<_> = letters.iter().map(|letter| letter.turn).collect();
+        assert_eq!(about.len(), letters.len(), "one letter a turn: {letters:?}");
+        for letter in &letters {
+            assert_eq!(failed.get(&letter.turn), Some(&&letter.error), "{letter:?}");
+            let died = letter.cause == LetterCause::Poisoned;
+            // The run that gives the turn up may die too. Then the next one does it, and counts that run as well.
+            assert!(!died || letter.attempts >= ATTEMPTS_MAX, "{letter:?}");
+        }
+        for (turn, error) in failed {
+            let may_pass = ["engine.poisoned", "engine.circuit_open"].contains(&error.code.as_str());
+            assert!(!may_pass || about.contains(&turn), "turn {turn} left no letter: {error:?}");
+        }
     }
 
     fn check_sends(&self, transcript: &[Message]) {
@@ -80,6 +120,12 @@ impl World<'_> {
             }
         }
     }
+}
+
+/// Returns the content of a pending call that opens, if it is a dead letter.
+fn letter_in(opened: &NewPending) -> Option<Letter> {
+    let read = || serde_json::from_str(&opened.body.parse::<PendingBody>().unwrap().arguments).unwrap();
+    (opened.kind == PendingKind::DeadLetter).then(read)
 }
 
 /// Returns the number in a message such as `word 3`, also after the message was edited.

@@ -1,7 +1,7 @@
 //! The events that can happen in a random scenario, and their probabilities.
 
 use holdover_core::custom::StateChange;
-use holdover_core::engine::Drain;
+use holdover_core::engine::{ATTEMPTS_MAX, Drain};
 use holdover_core::message::MessagePolicy;
 use holdover_core::mode::Mode;
 use holdover_core::store::InterruptKind;
@@ -75,6 +75,10 @@ pub(super) enum Happens {
     WriteFails,
     News,
     Crash,
+    /// As many runs in a row crash before they have done anything.
+    Crashes {
+        runs: u32,
+    },
     Drain(Drain),
     WithoutAgent,
     Pass {
@@ -130,6 +134,14 @@ pub(super) fn returns() -> impl Strategy<Value = Return> {
     ]
 }
 
+/// Mostly one crash. Now and then so many in a row that the session is poisoned.
+fn crash() -> impl Strategy<Value = Happens> {
+    prop_oneof![
+        7 => Just(Happens::Crash),
+        1 => (2..ATTEMPTS_MAX + 3).prop_map(|runs| Happens::Crashes { runs }),
+    ]
+}
+
 pub(super) fn happens() -> impl Strategy<Value = Happens> {
     let edit = prop::option::of(prop::sample::select(vec![
         "{\"place\": \"edited\"}",
@@ -158,7 +170,7 @@ pub(super) fn happens() -> impl Strategy<Value = Happens> {
         8 => (1..12_usize).prop_map(|actions| Happens::GoOn { actions }),
         1 => Just(Happens::WriteFails),
         4 => Just(Happens::News),
-        2 => Just(Happens::Crash),
+        2 => crash(),
         2 => prop::sample::select(vec![Drain::Calls, Drain::Step, Drain::Turn]).prop_map(Happens::Drain),
         1 => Just(Happens::WithoutAgent),
         3 => prop_oneof![0..2_000_u64, 2_000..120_000_u64, Just(31 * 60 * 1000)]

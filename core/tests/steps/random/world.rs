@@ -7,7 +7,7 @@ use holdover_core::engine::{Action, Reply};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::CallId;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::{CallSignal, Mentions, MessagePolicy, Said, SignalBody};
+use holdover_core::message::{CallSignal, Mentions, MessagePolicy, Said, Settlement, SignalBody};
 use holdover_core::mode::Briefing;
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
 use holdover_core::payload::Payload;
@@ -16,6 +16,8 @@ use holdover_core::time::Clock;
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 
 use crate::bench::Bench;
+use crate::doubts::settle;
+use crate::letters::replay;
 use crate::run::Run;
 use crate::world::{WRONG, calls, overloaded, text};
 
@@ -119,10 +121,11 @@ impl<'b> World<'b> {
                     self.replies.push(Reply::News(receipt));
                 }
             }
-            Happens::Crash => {
-                if let Some(run) = self.run.take() {
-                    self.replies.clear();
-                    self.bench.crash(run);
+            Happens::Crash => self.crash(),
+            Happens::Crashes { runs } => {
+                for _ in 0..*runs {
+                    self.running();
+                    self.crash();
                 }
             }
             Happens::Drain(drain) => {
@@ -164,6 +167,13 @@ impl<'b> World<'b> {
             run.said = if self.runs.is_multiple_of(2) { "so far".into() } else { String::new() };
         }
         self.run.as_mut().filter(|run| !run.is_over())
+    }
+
+    fn crash(&mut self) {
+        if let Some(run) = self.run.take() {
+            self.replies.clear();
+            self.bench.crash(run);
+        }
     }
 
     fn end_without_agent(&mut self) {
@@ -216,7 +226,11 @@ impl<'b> World<'b> {
             }
             (PendingKind::Approval, true, Some(arguments)) => self.bench.edit(asked, arguments),
             (PendingKind::Child, ..) => panic!("no child is asked here"),
-            (PendingKind::InDoubt | PendingKind::DeadLetter, ..) => panic!("nobody is asked for this here"),
+            // A person who does not approve leaves the letter alone.
+            (PendingKind::DeadLetter, false, _) => return,
+            (PendingKind::DeadLetter, true, _) => replay(self.bench, asked),
+            (PendingKind::InDoubt, true, _) => settle(self.bench, asked, &Settlement::done("a receipt")),
+            (PendingKind::InDoubt, false, _) => settle(self.bench, asked, &Settlement::not_done()),
             (PendingKind::Other(name), ..) => panic!("nobody asks for {name}"),
         };
     }

@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Parent, ReplyTo};
-use holdover_core::engine::STATE_FORMAT;
+use holdover_core::engine::STATE_FORMAT_LED;
 use holdover_core::ids::ItemKey;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
@@ -107,7 +107,7 @@ impl Family {
         let (queue, definition) = (agent.queue().clone(), agent.definition().clone());
         let mut new = self.session(names, queue, definition, labels, vec![item]);
         if agent.spec().procedure.is_some() {
-            new.format = STATE_FORMAT;
+            new.format = STATE_FORMAT_LED;
         }
         Ok(new)
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use holdover_core::children::ChildNames;
-use holdover_core::engine::STATE_FORMAT;
+use holdover_core::engine::STATE_FORMAT_LED;
 use holdover_core::error::ErrorInfo;
 use holdover_core::fork::{self, NewWork};
 use holdover_core::handoff::{Goal, HandOffTo};
@@ -102,7 +102,7 @@ impl Family {
         let plan = answer!(plan.map_err(refused));
         // A worker of an older format would not follow the procedure.
         let follows = agent.spec().procedure.is_some();
-        let state = if follows { NewState { format: STATE_FORMAT, ..plan.state } } else { plan.state };
+        let state = if follows { NewState { format: STATE_FORMAT_LED, ..plan.state } } else { plan.state };
         let new = NewFork {
             source: self.fence.incarnation,
             key: key.clone(),

@@ -45,7 +45,7 @@ impl Driver {
     pub(super) fn start_children(&mut self, id: ActionId, plan: ChildPlan) {
         let family = self.family();
         let agent = self.agent.as_ref().and_then(|agent| agent.sub_agent(&plan.tool)).map(Arc::clone);
-        self.send(async move {
+        self.ask(async move {
             match family.begin(agent.as_deref(), &plan).await {
                 Ok(()) => Done::Reply(Reply::ChildrenStarted { id }),
                 Err(LeaseEnded) => Done::LeaseLost,
@@ -55,7 +55,7 @@ impl Driver {
 
     pub(super) fn stop_children(&mut self, id: ActionId, children: Children) {
         let family = self.family();
-        self.send(async move {
+        self.ask(async move {
             match family.stop(&[children]).await {
                 Ok(()) => Done::Reply(Reply::ChildrenStopped { id }),
                 Err(LeaseEnded) => Done::LeaseLost,
@@ -70,7 +70,7 @@ impl Driver {
         successors: Vec<PendingId>,
     ) {
         let family = self.family();
-        self.send(async move {
+        self.ask(async move {
             let found = async {
                 family.find(&children).await?;
                 family.rest(&successors).await
@@ -92,7 +92,7 @@ impl Driver {
     ) {
         let (family, agent, definition) = (self.family(), self.agent.clone(), self.definition.clone());
         let agents = Arc::clone(&self.cx.agents);
-        self.send(async move {
+        self.ask(async move {
             let told = async {
                 family.stop(&children).await?;
                 if let Some(successor) = successor {

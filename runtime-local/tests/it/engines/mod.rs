@@ -2,6 +2,7 @@
 
 mod dying;
 mod fake;
+mod poisoned;
 mod serving;
 mod waking;
 mod watching;

@@ -69,7 +69,10 @@ async fn each_write_that_may_give_a_session_work_wakes_the_engine_once() {
     front.interrupt(&key, "stop").await.unwrap();
     wakes("interrupt", &key, SessionStatus::Active).await;
     front.interrupt(&key, "stop").await.unwrap();
-    assert_eq!(woken(&front, &engine).await, [], "the same stop waits already");
+    assert_eq!(woken(&front, &engine).await, [], "another stop waits already");
+    let waiting = front.session(&key).await.unwrap().unwrap().interrupt.unwrap();
+    front.store().request_interrupt(&key, waiting).await.unwrap();
+    wakes("a repeated interrupt, because the first wake-up may be lost", &key, SessionStatus::Active).await;
 
     // A worker takes the session over and releases it.
     let guard = worker(&process(&store, &agent, engine.options()), WorkerOptions::default());
@@ -204,4 +207,21 @@ async fn records_that_are_no_sessions_wake_nobody() {
     assert_ne!(here.list(&SessionQuery::all(records)).await.unwrap().items, [], "the breaker has a record");
     let found = woken(&here, &engine).await;
     assert!(found.iter().all(|wake| wake.key == key), "{found:?}");
+}
+
+/// An engine may keep the sessions of each agent elsewhere, so it learns of both.
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_deleted_and_created_again_at_once_is_two_wake_ups() {
+    let agent = Arc::new(agent(&Script::new(|_| Say::Text("ok"))).build().unwrap());
+    let (store, engine) = (store(), Fake::default());
+    let front = process(&store, &agent, engine.options());
+    let key = front.start(say(&agent, "go")).await.unwrap().key;
+    woken(&front, &engine).await;
+    front.delete(&key, Deletion::UNLESS_ACTIVE).await.unwrap();
+    front.start(say(&agent, "again").in_session(key.id.clone())).await.unwrap();
+    let session = front.session(&key).await.unwrap().unwrap();
+    let known = Known::new(agent.queue().clone(), session.incarnation, SessionStatus::Idle);
+    let (deleted, created) = (WakeUp::new(key.clone(), None), WakeUp::new(key.clone(), Some(known)));
+    let woken = woken(&front, &engine).await;
+    assert!(woken.starts_with(&[deleted, created]), "{woken:?}");
 }
