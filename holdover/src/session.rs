@@ -27,7 +27,7 @@
 //! | you want to | types |
 //! |---|---|
 //! | begin a session, or a turn of it | [`Execute`], [`Started`], [`Response`], [`RunOutcome`] |
-//! | send it something | [`Deliver`], [`Delivered`], [`SignalBody`], [`Wake`], [`QueuedMessage`] |
+//! | send it something | [`Deliver`], [`Delivered`], [`SignalBody`], [`Wake`], [`QueuedMessage`], [`Signal`], [`HeldSignal`] |
 //! | read it | [`Session`], [`Standing`], [`Glance`], [`Message`], [`RunRecord`], [`Usage`] |
 //! | branch off it | [`Fork`], [`HandOff`], [`Checkpoint`] |
 //! | find it | [`SessionQuery`], [`Labels`], [`PageRequest`] |
@@ -53,6 +53,7 @@ pub use holdover_core::message::{
     MENTIONS_MAX, Mention, Mentions, Message, NotRead, Notice, ResultStatus, Said, SignalBody, ToolResult,
     UserMessage,
 };
+pub use holdover_core::signal::{SIGNAL_BODY_BYTES_MAX, SIGNALS_HELD_MAX, SignalName};
 pub use holdover_core::store::{
     Checkpoint, DeleteMode, Deletion, InterruptOutcome, Labels, OutcomeKind, Page, PageCursor, PageRequest,
     PurgeReport, Remove, RunEnded, RunRecord, Session, SessionQuery, SessionStatus, SessionSummary,
@@ -61,7 +62,8 @@ pub use holdover_core::store::{
 pub use holdover_core::suspension::{Owed, OwedKind, Suspension};
 pub use holdover_core::usage::Usage;
 pub use holdover_runtime_local::{
-    BeginChild, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding, Deliver, Delivered, DeliveredItem,
-    EDIT_BYTES_MAX, Execute, Fork, Forked, HandOff, HandedOff, MessageEntry, QueuedMessage, Response,
-    Retention, RunReport, Standing, Started, Taken, Tree, TreeEntry, glance_of, machine_of, outcome_of,
+    AgentRecord, BeginChild, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding, Deliver, Delivered,
+    DeliveredItem, EDIT_BYTES_MAX, Execute, Fork, Forked, HandOff, HandedOff, HeldSignal, MessageEntry,
+    QueuedMessage, Response, Retention, RunReport, Signal, SignalError, Standing, StartRecorded, Started,
+    Taken, Tree, TreeEntry, glance_of, machine_of, outcome_of,
 };

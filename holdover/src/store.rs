@@ -44,7 +44,8 @@
 pub mod layers;
 
 pub use holdover_core::store::{
-    Capabilities, CommitSurvives, Retry, SharedBy, StateStore, StoreError, StoreErrorKind,
+    Capabilities, CommitSurvives, OpenTransaction, Retry, SharedBy, StateStore, StoreError, StoreErrorKind,
+    StoreTransaction,
 };
 #[cfg(feature = "memory")]
 pub use holdover_store_memory::{Limits as MemoryLimits, MemoryStore};

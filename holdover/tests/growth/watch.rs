@@ -159,10 +159,19 @@ fn transactions(store: &SqliteStore) -> (u64, u64) {
     (counts.groups, counts.provisional)
 }
 
-/// Returns the number of bytes of a commit without its messages and staged results.
+/// Returns the number of bytes of a commit without its messages and staged results, and without the milliseconds between two
+/// rows of the history, which depend on the machine.
 fn own_bytes(commit: &Commit) -> usize {
     let beside = commit.payloads().filter(|(field, _)| !matches!(*field, "messages" | "stage"));
-    beside.map(|(_, payload)| payload.len()).sum()
+    beside.map(|(_, payload)| payload.len() - milliseconds(payload.bytes())).sum()
+}
+
+/// Returns the number of bytes that tell the milliseconds between two rows.
+fn milliseconds(json: &[u8]) -> usize {
+    const FIELD: &[u8] = b",\"ms\":";
+    let begins = json.windows(FIELD.len()).enumerate().filter(|(_, bytes)| *bytes == FIELD);
+    let digits = |at: usize| json[at + FIELD.len()..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    begins.map(|(at, _)| FIELD.len() + digits(at)).sum()
 }
 
 /// Starts to record the SQL statements of this process.
