@@ -7,7 +7,7 @@ use holdover_core::machine::DoneReason;
 use holdover_core::message::SignalBody;
 use holdover_core::phrases;
 use holdover_core::store::StoreError;
-use holdover_runtime_local::RuntimeError;
+use holdover_runtime_local::{RuntimeError, SignalError};
 
 use crate::print::{instant, one_line};
 use crate::store::StoreUrl;
@@ -170,6 +170,20 @@ impl From<RuntimeError> for Failure {
                 "session {}: no message {item} waits: it was taken, withdrawn, or never there",
                 key.id
             )),
+            RuntimeError::Signal(SignalError::Full { key, held_max }) => Self::failed(format!(
+                "session {}: it holds {held_max} signals that no call has taken, which is the most; nothing was stored",
+                key.id
+            )),
+            RuntimeError::Signal(SignalError::TooLong { key, name, bytes, bytes_max }) => {
+                Self::wrong_use(format!(
+                    "session {}: signal {name}: --body: {bytes} bytes, at most {bytes_max} are allowed",
+                    key.id
+                ))
+            }
+            RuntimeError::Signal(SignalError::NotJson { key, name, detail }) => Self::wrong_use(format!(
+                "session {}: signal {name}: --body: it is not JSON: {detail}",
+                key.id
+            )),
             RuntimeError::NotOpen { key, call } => {
                 Self::failed(format!("session {}: call {call} is not open", key.id))
             }
@@ -212,6 +226,7 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::NoCheckpoint { .. }
             | RuntimeError::Fork(_)
             | RuntimeError::Id(_)
+            | RuntimeError::Signal(_)
             | RuntimeError::Store(_) => Self::failed(error.to_string()),
             // Every error of this version is named above; the lint finds missing ones.
             _ => Self::failed(error.to_string()),

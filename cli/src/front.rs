@@ -20,9 +20,13 @@ use crate::engine::{self, Scheduler};
 use crate::exit::Failure;
 #[cfg(not(feature = "serve"))]
 use crate::left_out::other_programs;
+#[cfg(not(feature = "schedules"))]
+use crate::left_out::schedules::Timetable;
 #[cfg(feature = "serve")]
 use crate::other_programs;
 use crate::print::{Out, instant, note, took};
+#[cfg(feature = "schedules")]
+use crate::schedules::Timetable;
 use crate::source::{Maker, PROGRAM, StoredAgents};
 use crate::store::{IfMissing, KEYS, OpenStore};
 
@@ -38,6 +42,9 @@ pub(crate) struct Front {
     pub(crate) runtime: Runtime,
     /// The source of the sessions' agents, which are built from the stored definitions.
     pub(crate) agents: StoredAgents,
+    /// The schedules of the store.
+    #[cfg(feature = "schedules")]
+    pub(crate) schedules: Timetable,
     pub(crate) out: Out,
     /// The engine that decides when sessions run, if there is one.
     pub(crate) engine: Option<Arc<dyn Scheduler>>,
@@ -105,8 +112,20 @@ impl Front {
         }
         let store = OpenStore::open(&common.store, if_missing).await?;
         let out = Out::new(common);
+        let schedules = Timetable::of(store.shared(), options.clone())?;
+        agents.schedules = Some(schedules.clone());
         let runtime = Runtime::new(store.shared(), Arc::new(agents.clone()), options);
-        Ok(Self { common: common.clone(), store, runtime, agents, out, engine, live: None })
+        Ok(Self {
+            common: common.clone(),
+            store,
+            runtime,
+            agents,
+            #[cfg(feature = "schedules")]
+            schedules,
+            out,
+            engine,
+            live: None,
+        })
     }
 
     pub(crate) fn tenant(&self) -> &TenantId {

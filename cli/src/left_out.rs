@@ -26,6 +26,8 @@ pub(crate) enum Part {
     Redis,
     /// Restate as the engine.
     Restate,
+    /// The command `schedules`, and workers that run schedules.
+    Schedules,
     /// Agents of other programs, and the command `serve`.
     Serve,
     /// Temporal as the engine.
@@ -33,13 +35,14 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Conformance,
         Self::Http,
         Self::Mcp,
         Self::Postgres,
         Self::Redis,
         Self::Restate,
+        Self::Schedules,
         Self::Serve,
         Self::Temporal,
     ];
@@ -53,6 +56,7 @@ impl Part {
             Self::Postgres => "postgres",
             Self::Redis => "redis",
             Self::Restate => "restate",
+            Self::Schedules => "schedules",
             Self::Serve => "serve",
             Self::Temporal => "temporal",
         }
@@ -67,6 +71,7 @@ impl Part {
             Self::Postgres => cfg!(feature = "postgres"),
             Self::Redis => cfg!(feature = "redis"),
             Self::Restate => cfg!(feature = "restate"),
+            Self::Schedules => cfg!(feature = "schedules"),
             Self::Serve => cfg!(feature = "serve"),
             Self::Temporal => cfg!(feature = "temporal"),
         }
@@ -75,7 +80,7 @@ impl Part {
     /// Returns the URL prefixes of the part's stores or engines.
     pub(crate) fn schemes(self) -> &'static [&'static str] {
         match self {
-            Self::Conformance | Self::Http | Self::Mcp | Self::Serve => &[],
+            Self::Conformance | Self::Http | Self::Mcp | Self::Schedules | Self::Serve => &[],
             Self::Restate => &["restate://", "restates://"],
             Self::Temporal => &["temporal://", "temporals://"],
             Self::Postgres => &["postgres://", "postgresql://"],
@@ -97,7 +102,9 @@ pub(crate) fn command(error: &clap::Error) -> Option<Failure> {
     }
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let is_its = |part: &Part| {
-        matches!(part, Part::Conformance | Part::Serve) && part.feature() == name && !part.is_built()
+        matches!(part, Part::Conformance | Part::Schedules | Part::Serve)
+            && part.feature() == name
+            && !part.is_built()
     };
     let part = Part::ALL.into_iter().find(is_its)?;
     Some(Failure::wrong_use(part.needed_for(&format!("the command {name}"))))
@@ -160,6 +167,37 @@ macro_rules! engine_stand_in {
 engine_stand_in!(restate, Part::Restate);
 #[cfg(not(feature = "temporal"))]
 engine_stand_in!(temporal, Part::Temporal);
+
+/// Stands in for the schedules of a store. Their sessions are left to workers that can run them.
+#[cfg(not(feature = "schedules"))]
+pub(crate) mod schedules {
+    use std::sync::Arc;
+
+    use holdover_core::payload::Payload;
+    use holdover_core::store::StateStore;
+    use holdover_runtime_local::{Agent, Definition, RuntimeOptions};
+
+    use super::Part;
+    use crate::exit::Failure;
+
+    #[derive(Debug, Clone)]
+    pub(crate) struct Timetable;
+
+    impl Timetable {
+        pub(crate) fn of(_: Arc<dyn StateStore>, _: RuntimeOptions) -> Result<Self, Failure> {
+            Ok(Self)
+        }
+
+        pub(crate) fn agent(&self) -> Result<Arc<Agent>, String> {
+            Err(Part::Schedules.needed_for("a schedule"))
+        }
+    }
+
+    pub(crate) fn is_schedule(definition: &Payload) -> bool {
+        Definition::read(definition)
+            .is_ok_and(|definition| definition.spec.planned && definition.spec.name == "schedule")
+    }
+}
 
 /// Stands in for the client for other programs.
 #[cfg(not(feature = "serve"))]

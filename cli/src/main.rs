@@ -21,6 +21,8 @@ mod owed;
 mod pages;
 mod print;
 mod recipe;
+#[cfg(feature = "schedules")]
+mod schedules;
 mod signals;
 mod skills;
 mod source;
@@ -96,10 +98,13 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Approve(args) => commands::answer::approve(common, args).await,
         Command::Deny(args) => commands::answer::deny(common, args).await,
         Command::Answer(args) => commands::answer::answer(common, args).await,
+        Command::Signal(args) => commands::signal::signal(common, args).await,
         Command::Settle(args) => commands::answer::settle::settle(common, args).await,
         Command::Interrupt(args) => commands::stop::interrupt(common, args).await,
         Command::Abort(args) => commands::stop::stop(common, args, InterruptKind::Abort).await,
         Command::Sessions(what) => commands::sessions::sessions(common, what).await,
+        #[cfg(feature = "schedules")]
+        Command::Schedules(what) => commands::schedules::schedules(common, what).await,
         Command::Dead(what) => commands::dead::dead(common, what).await,
         Command::Events(args) => commands::events::events(common, args).await,
         Command::Skills(what) => commands::skills::skills(common, what).await,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holdover_core::ids::{CallId, PendingId, SessionId, SessionKey};
-use holdover_core::machine::{OwedKind, Suspension};
+use holdover_core::machine::{Owed, OwedKind, Suspension};
 use holdover_core::message::PendingBody;
 use holdover_core::store::{PendingCall, PendingKind, PendingQuery, Session, SessionStatus};
 use holdover_core::time::Timestamp;
@@ -41,15 +41,20 @@ pub(crate) enum By {
     Answer(PendingKind),
     /// A timer must run out.
     Time,
+    /// A signal with this name must come.
+    Signal(String),
 }
 
 impl By {
-    fn of(kind: OwedKind) -> Self {
-        match kind {
+    fn of(owed: &Owed) -> Self {
+        match owed.kind {
             OwedKind::Approval => Self::Answer(PendingKind::Approval),
             OwedKind::ClientTool => Self::Answer(PendingKind::ClientTool),
             OwedKind::Child => Self::Answer(PendingKind::Child),
             OwedKind::Timer => Self::Time,
+            OwedKind::Signal => {
+                Self::Signal(owed.signal.as_ref().map(ToString::to_string).unwrap_or_default())
+            }
         }
     }
 
@@ -58,6 +63,7 @@ impl By {
         match self {
             Self::Answer(kind) => kind.as_str(),
             Self::Time => "timer",
+            Self::Signal(_) => "signal",
         }
     }
 }
@@ -220,8 +226,12 @@ pub(crate) async fn debts(
         let asked = owed.pending.as_ref().and_then(|pending| own.remove(pending));
         let known = asked.filter(|debt| debt.arguments.is_some());
         debts.push(known.unwrap_or_else(|| {
-            let by = By::of(owed.kind);
+            let by = By::of(owed);
             let commands = owed.pending.iter().flat_map(|pending| commands(front, &by, pending, None));
+            let signal = owed
+                .signal
+                .as_ref()
+                .map(|name| ("signal", command(front, &["signal", key.id.as_str(), name.as_str()])));
             Debt {
                 session: key.id.clone(),
                 call: owed.call.clone(),
@@ -230,7 +240,7 @@ pub(crate) async fn debts(
                 arguments: None,
                 prompt: None,
                 deciders: None,
-                commands: commands.collect(),
+                commands: commands.chain(signal).collect(),
                 by,
             }
         }));
@@ -253,7 +263,7 @@ fn commands(
         By::Answer(PendingKind::InDoubt) => &["done", "not done"],
         By::Answer(PendingKind::DeadLetter) => &["replay"],
         // A child is answered by its session. An unknown kind is answered by a version that knows it.
-        By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => &[],
+        By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time | By::Signal(_) => &[],
     };
     let command = |name: &'static str| {
         let (word, last): (&str, &[&str]) = match name {

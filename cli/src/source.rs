@@ -22,9 +22,13 @@ use crate::hooks;
 use crate::http::connect;
 #[cfg(not(feature = "mcp"))]
 use crate::left_out::mcp;
+#[cfg(not(feature = "schedules"))]
+use crate::left_out::schedules::{self, Timetable};
 #[cfg(feature = "mcp")]
 use crate::mcp;
 use crate::recipe::{FallbackRef, Recipe};
+#[cfg(feature = "schedules")]
+use crate::schedules::{self, Timetable};
 use crate::skills;
 use crate::sub_agents::{self, Origin, SubAgentRecipe};
 
@@ -314,11 +318,16 @@ pub(crate) struct StoredAgents {
     pub(crate) base_url: Option<String>,
     /// The queues that are served besides that of this program: an older version left sessions in them.
     pub(crate) queues: Vec<QueueLabel>,
+    /// The schedules of the store.
+    pub(crate) schedules: Option<Timetable>,
 }
 
 impl StoredAgents {
     /// Builds the agent that `definition` describes.
     pub(crate) fn rebuild(&self, definition: &Payload) -> Result<Arc<Agent>, String> {
+        if let Some(timetable) = self.schedules.as_ref().filter(|_| schedules::is_schedule(definition)) {
+            return timetable.agent();
+        }
         let mut blueprint = Blueprint::stored(definition)?;
         if let Some(model) = &self.model {
             blueprint.recipe.model = model.clone();

@@ -6,6 +6,7 @@
     feature = "mcp",
     feature = "postgres",
     feature = "redis",
+    feature = "schedules",
     feature = "serve"
 )))]
 
@@ -29,6 +30,7 @@ fn a_command_that_is_left_out_names_its_feature() {
         fixture.run(words).fails(2, &[&line]);
     }
     fixture.run(&["serve"]).fails(2, &[&format!("the command serve{}", needs("serve"))]);
+    fixture.run(&["schedules", "list"]).fails(2, &[&format!("the command schedules{}", needs("schedules"))]);
     fixture.run(&["conform"]).ends(2);
 }
 
@@ -103,7 +105,7 @@ fn help_and_completions_show_only_what_is_there() {
     let fixture = Fixture::new();
     for words in [&["--help"][..], &["run", "--help"], &["doctor", "--help"], &["completions", "bash"]] {
         let shown = fixture.run(words).ends(0).out.to_lowercase();
-        for part in ["conformance", "postgres", "redis", "mcp", "take tasks"] {
+        for part in ["conformance", "postgres", "redis", "mcp", "schedules", "take tasks"] {
             assert!(!shown.contains(part), "{words:?} show {part}:\n{shown}");
         }
     }

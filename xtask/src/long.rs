@@ -119,6 +119,22 @@ pub const PARTS: &[Part] = &[
         &[("HOLDOVER_PENDING", 100_000)],
         &["test", "-p", "holdover-runtime-local", "--test", "it", "--", "many::"],
     ),
+    part(
+        "temporal",
+        "sessions that wait on Temporal, and deaths of its workers at calls of the store",
+        &[("HOLDOVER_PARKED", 1_000), ("HOLDOVER_CRASHES", 48)],
+        &[
+            "test",
+            "-p",
+            "holdover-runtime-temporal",
+            "--test",
+            "it",
+            "--",
+            "--test-threads=1",
+            "crashes::",
+            "shown::",
+        ],
+    ),
 ];
 
 /// A row of the page.

@@ -9,8 +9,10 @@ use holdover_core::engine::Drain;
 use holdover_core::ids::{ItemKey, MessageSeq, QueueLabel, SessionId};
 use holdover_core::message::MessagePolicy;
 use holdover_core::mode::Mode;
+use holdover_core::signal::SignalName;
 use holdover_models::ModelRef;
 
+use super::Due;
 use super::branch::label;
 
 /// The options for running a session in this process.
@@ -91,6 +93,9 @@ pub(crate) struct Run {
     /// Policy if a turn runs: reject, enqueue, steer, interrupt, rollback [default: agent's, else refused]
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<MessagePolicy>,
+    /// Take the message not before WHEN: a time from now (+2h), or an instant (2050-05-01T12:00:00Z)
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["wait"])]
+    pub(crate) at: Option<Due>,
     /// Folder that the file tools see [default: the root in the agent file, else the current folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) root: Option<PathBuf>,
@@ -110,6 +115,7 @@ Examples:
   holdover send notes --policy interrupt \"Stop that, and look at the invoices\"
   holdover send notes --instead-of 3 \"No: the invoices of May\"
   holdover send notes --correction-by reviewer \"Say which invoice each number is from\"
+  holdover send notes --at +2h \"Is the build through?\"     a worker takes it up then
   holdover send notes --note \"I ran cargo fmt by hand\"")]
 pub(crate) struct Send {
     /// The session to send to
@@ -130,6 +136,9 @@ pub(crate) struct Send {
     /// Send the message as a correction by NAME: the model is told that the user did not say it
     #[arg(long, value_name = "NAME", conflicts_with_all = ["instead_of", "note"])]
     pub(crate) correction_by: Option<String>,
+    /// Take the message not before WHEN: a time from now (+2h), or an instant (2050-05-01T12:00:00Z)
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["instead_of", "note", "wait"])]
+    pub(crate) at: Option<Due>,
     /// Only leave a note: it starts and stops nothing, and the model sees it when it next runs
     #[arg(long, conflicts_with_all = ["policy", "instead_of", "wait", "detach"])]
     pub(crate) note: bool,
@@ -137,6 +146,27 @@ pub(crate) struct Send {
     pub(crate) leave: Leave,
     #[command(flatten)]
     pub(crate) drive: Drive,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+If a call waits for the name (tool wait_for), it returns the body; holdover work or holdover resume continues the session. Otherwise, the session holds the signal until a call waits for it, and nothing runs. A session holds at most 256 signals.
+
+Examples:
+  holdover signal notes paid
+  holdover signal notes paid --body '{\"sum\": 12}' --key payment-7
+  holdover signal notes report --body @report.json")]
+pub(crate) struct Signal {
+    /// The session to signal
+    pub(crate) session: SessionId,
+    /// The name of the signal: letters, digits, _ and -, at most 64
+    pub(crate) name: SignalName,
+    /// The body, as JSON of at most 64 KiB; - reads it from standard input, @FILE from a file
+    #[arg(long, value_name = "JSON", default_value = "null")]
+    pub(crate) body: String,
+    /// Idempotency key: the same key is accepted at most once
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<ItemKey>,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,8 @@ mod dead;
 mod drive;
 mod help;
 mod look;
+#[cfg(feature = "schedules")]
+mod schedules;
 #[cfg(feature = "serve")]
 mod serve;
 mod skills;
@@ -21,15 +23,17 @@ pub(crate) use branch::{Begin, Fork, Handoff, Purge};
 #[cfg(feature = "conformance")]
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use dead::{Dead, ReplayLetters};
-pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
+pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Signal, Work};
 pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
     Pending, Replace, Sessions, Show, Tree, TurnOf, Withdraw,
 };
+#[cfg(feature = "schedules")]
+pub(crate) use schedules::{AddSchedule, Schedules, Trigger};
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
 pub(crate) use skills::{OfAgent, Skills};
-pub(crate) use when::When;
+pub(crate) use when::{Due, When};
 
 use crate::engine::{self, EngineUrl};
 use crate::exit::Failure;
@@ -102,12 +106,18 @@ pub(crate) enum Command {
     /// Take tasks for agents from other programs, and run a worker, until stopped
     #[cfg(feature = "serve")]
     Serve(Serve),
+    /// Start agents at the times of cron lines or at intervals, and change such schedules
+    #[cfg(feature = "schedules")]
+    #[command(subcommand)]
+    Schedules(Schedules),
     /// Approve calls that wait for a person, and continue the session
     Approve(Approve),
     /// Deny calls that wait for a person, and continue the session
     Deny(Deny),
     /// Answer a call that waits for its result (ask_user), and continue the session
     Answer(Answer),
+    /// Send a named signal to a session; a call that waits for it goes on (wait_for)
+    Signal(Signal),
     /// Settle a call that ended in doubt: say that it was done, or that it was not
     Settle(Settle),
     /// Stop the turn of a session; the session stays usable
@@ -157,6 +167,7 @@ impl Command {
             | Self::Approve(_)
             | Self::Deny(_)
             | Self::Answer(_)
+            | Self::Signal(_)
             | Self::Settle(_)
             | Self::Interrupt(_)
             | Self::Abort(_)
@@ -169,6 +180,8 @@ impl Command {
             | Self::Machine(_) => true,
             #[cfg(feature = "conformance")]
             Self::Conformance(_) => true,
+            #[cfg(feature = "schedules")]
+            Self::Schedules(_) => true,
             #[cfg(feature = "serve")]
             Self::Serve(_) => true,
         }

@@ -30,6 +30,41 @@ impl When {
     }
 }
 
+/// An instant, or a time after now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    In(Duration),
+    At(Timestamp),
+}
+
+impl Due {
+    /// Returns the instant, given the current time.
+    pub(crate) fn instant(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::In(time) => now.after(time),
+            Self::At(at) => at,
+        }
+    }
+}
+
+impl FromStr for Due {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(ms) = text.parse().ok().filter(|ms| *ms >= MS_MIN) {
+            return Ok(Self::At(Timestamp::from_ms(ms)));
+        }
+        let (time, from_now) = text.strip_prefix('+').map_or((text, false), |time| (time, true));
+        if let Ok(time) = humantime::parse_duration(time) {
+            return Ok(Self::In(time));
+        }
+        let at = instant(text)
+            .filter(|_| !from_now)
+            .ok_or("write how long from now, as +2h, or an instant, as 2050-05-01T12:00:00Z")?;
+        Ok(Self::At(at))
+    }
+}
+
 /// The displayed text can be parsed again.
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,6 +147,19 @@ mod tests {
         }
         let ago = When::Ago(Duration::from_millis(9_000_500));
         assert_eq!(ago.to_string().parse(), Ok(ago));
+    }
+
+    #[test]
+    fn an_instant_to_come_is_a_time_from_now_or_an_instant() {
+        let now = Timestamp::from_ms(1_714_564_800_000);
+        for text in ["+2h 30m", "2h30m", "2024-05-01T14:30:00Z", "2024-05-01T16:30:00+02:00", "1714573800000"]
+        {
+            let due: Due = text.parse().unwrap();
+            assert_eq!(due.instant(now).as_ms(), 1_714_573_800_000, "{text}");
+        }
+        for text in ["", "+", "tomorrow", "-2h", "++2h", "20240501", "+2024-05-01"] {
+            assert!(text.parse::<Due>().is_err(), "{text}");
+        }
     }
 
     #[test]

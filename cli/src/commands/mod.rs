@@ -11,9 +11,12 @@ pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod machine;
 pub(crate) mod run;
+#[cfg(feature = "schedules")]
+pub(crate) mod schedules;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod signal;
 pub(crate) mod skills;
 pub(crate) mod stop;
 pub(crate) mod work;

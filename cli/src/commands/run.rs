@@ -11,6 +11,7 @@ use holdover_core::machine::StateKind;
 use holdover_core::message::{MessagePolicy, SignalBody};
 use holdover_core::mode::Briefing;
 use holdover_core::store::{Labels, Session, SessionStatus, Wake};
+use holdover_core::time::Timestamp;
 use holdover_runtime_local::{Agent, Deliver, Execute, RunHandle, RuntimeError, agent_label};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -32,7 +33,8 @@ const ROOM_BYTES_MIN: u64 = 64 * 1024;
 
 /// Starts a turn of an agent, and runs it here or leaves it to a worker.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, label, key, policy, root, briefing, leave: left, drive } = args;
+    let Run { agent: file, message, session, label, key, policy, at, root, briefing, leave: left, drive } =
+        args;
     let agent = agent_of(file, instead_of(drive, root.clone())).await?;
     let message = message_of(message.as_deref())?;
     let images = images_of(&briefing.images)?;
@@ -76,6 +78,11 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         Some(session) => Some(Known::of(&front, session).await?),
         None => None,
     };
+    if let Some(at) = at {
+        let not_before = at.instant(front.runtime.now());
+        let started = front.runtime.start(request.at(not_before)).await?;
+        return left_for_later(front, &started.key, started.item, started.duplicate, not_before).await;
+    }
     if left.is_asked() {
         let started = front.runtime.start(request).await?;
         let word = if started.duplicate { "duplicate" } else { "accepted" };
@@ -132,7 +139,9 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
             None => Deliver::message(message).under(args.policy),
         },
     };
-    deliver = deliver.briefed(briefing_of(&args.briefing)).showing(images).mentioning(mentions);
+    let not_before = args.at.map(|at| at.instant(front.runtime.now()));
+    deliver =
+        deliver.briefed(briefing_of(&args.briefing)).showing(images).mentioning(mentions).at(not_before);
     if let Some(key) = &args.key {
         deliver = deliver.once(key.clone());
     }
@@ -143,6 +152,10 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
         }
         Err(error) => return Err(error.into()),
     };
+    if let Some(not_before) = not_before {
+        return left_for_later(front, &session.key, delivered.item, delivered.is_duplicate(), not_before)
+            .await;
+    }
     let word = if delivered.is_duplicate() { "duplicate" } else { "accepted" };
     if args.note {
         front.out.line(format!("session {}: noted", args.session));
@@ -237,6 +250,25 @@ impl From<&'static str> for LeftAs {
     fn from(word: &'static str) -> Self {
         Self { word, item: None }
     }
+}
+
+/// Reports a message for later, which a worker takes up.
+async fn left_for_later(
+    front: Front,
+    key: &SessionKey,
+    item: InboxSeq,
+    duplicate: bool,
+    not_before: Timestamp,
+) -> Result<Exit, Failure> {
+    let word = if duplicate { "duplicate" } else { "accepted" };
+    let when = in_time(front.runtime.now(), not_before);
+    let (id, at) = (&key.id, instant(not_before));
+    front.out.line(format!("session {id}: {word}; message {item} is for {at} ({when}), left to a worker"));
+    front.out.object(&json!({
+        "session": id, "delivered": word, "outcome": Value::Null, "item": item, "not_before": not_before,
+    }));
+    front.close().await;
+    Ok(Exit::Completed)
 }
 
 /// Leaves a session to a worker. If `at_most` is given, waits at most that long for the outcome. If the time runs out,

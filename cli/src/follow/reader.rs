@@ -189,6 +189,7 @@ impl<'a> Reader<'a> {
             | Event::Escalated { .. }
             | Event::CallSettled { .. }
             | Event::StateConflict { .. }
+            | Event::Diverged { .. }
             | Event::TeardownFailed { .. }
             | Event::FellBack { .. }
             | Event::CallRetried { .. }

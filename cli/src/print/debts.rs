@@ -27,8 +27,9 @@ pub(crate) fn all(out: &Out, session: &SessionId, debts: &[Debt], now: Timestamp
 /// Prints one awaited answer, and the commands that give it.
 pub(crate) fn one(out: &Out, debt: &Debt, now: Timestamp) {
     let what = match &debt.by {
-        By::Answer(kind) => phrases::pending(kind),
-        By::Time => "its time",
+        By::Answer(kind) => phrases::pending(kind).to_owned(),
+        By::Time => "its time".to_owned(),
+        By::Signal(name) => format!("the signal {name}"),
     };
     let until = match debt.until {
         Some(at) => format!(", until {} ({})", instant(at), in_time(now, at)),

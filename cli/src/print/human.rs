@@ -153,6 +153,7 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::CallSettled { .. } => dim(format!("• {}", self::event(event))),
         Event::Began { .. } | Event::NotBegun { .. } => dim(format!("• {}", self::event(event))),
         Event::StateConflict { .. } => dim(format!("! {}", self::event(event))),
+        Event::Diverged { .. } => bold(format!("! {}", self::event(event))),
         Event::Briefed { .. } => dim(format!("• {}", self::event(event))),
         Event::Provisioned { what } => dim(format!("• {}", what.join("; "))),
         // The last line of the output describes the failure.
@@ -253,6 +254,7 @@ pub(crate) fn event(event: &Event) -> String {
             let calls: Vec<&str> = calls.iter().map(CallId::as_str).collect();
             format!("calls {} changed {key} in parallel; the last change counts", calls.join(", "))
         }
+        Event::Diverged { found } => format!("the code of the flow has changed: {found}"),
         Event::Suspended { until, owed, .. } => {
             let waits = phrases::suspended(owed, *until);
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();

@@ -136,6 +136,10 @@ pub(crate) fn debt(debt: &Debt) -> Value {
         }
         By::Answer(PendingKind::DeadLetter) => object["answer"] = json!(debt.in_json("replay")),
         By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => {}
+        By::Signal(name) => {
+            object["signal"] = json!(name);
+            object["answer"] = json!(debt.in_json("signal"));
+        }
     }
     object
 }

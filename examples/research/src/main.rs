@@ -1,7 +1,9 @@
-//! An editor gives questions to researchers and joins their answers. Each researcher works in its own session.
+//! An editor gives questions to researchers and joins their answers. Each researcher works in its own session. The editor is
+//! an agent, or with `--flow` code.
 #![allow(clippy::print_stdout, reason = "a program that shows what came of it")]
 
 mod notes;
+mod planned;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use holdover::prelude::*;
 use holdover::store::SqliteOptions;
 
 use crate::notes::search;
+use crate::planned::Question;
 
 const QUESTION: &str = "Which is the longest: the Elbe, the Weser or the Rhine?";
 
@@ -42,14 +45,25 @@ fn editor(model: Arc<dyn Model>) -> Result<Arc<Agent>, Box<dyn Error>> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).peekable();
+    let planned = arguments.next_if(|first| first == "--flow").is_some();
     let folder = arguments.next().map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let agent = editor(model(arguments.next().as_deref())?)?;
+    let model = model(arguments.next().as_deref())?;
     let store = SqliteStore::open(SqliteOptions::new(folder.join("research.db"))).await?;
-    let runtime = Runtime::new(store, Agents::new().with(Arc::clone(&agent)), RuntimeOptions::default());
+    let tenant = TenantId::new("acme")?;
+    let (agent, request) = if planned {
+        let flow = planned::flow(&model)?;
+        let rivers = ["Elbe", "Weser", "Rhine"].map(str::to_owned).to_vec();
+        let question = Question { asked: QUESTION.to_owned(), rivers };
+        (Arc::clone(flow.agent()), flow.execute(tenant, &question)?)
+    } else {
+        let agent = editor(model)?;
+        (Arc::clone(&agent), Execute::new(tenant, agent, QUESTION))
+    };
+    let runtime = Runtime::new(store, Agents::new().with(agent), RuntimeOptions::default());
     // The key ensures that the question is asked once: a restarted program continues where the killed one stopped.
-    let request = Execute::new(TenantId::new("acme")?, agent, QUESTION);
-    let run = runtime.execute(request.once(ItemKey::new("the rivers")?)).await?;
+    let key = if planned { "the rivers, as a flow" } else { "the rivers" };
+    let run = runtime.execute(request.once(ItemKey::new(key)?)).await?;
     let session = run.key().clone();
     run.text().await?;
 
@@ -57,8 +71,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for entry in &tree.entries {
         let child = entry.session.key.clone();
         let said = runtime.response(&child).await?.and_then(|response| response.text).unwrap_or_default();
-        let who = if entry.depth == 0 { "editor" } else { "  researcher" };
-        println!("{who}: {said}");
+        let label = entry.session.queue.as_str();
+        let who = label.rsplit('>').next().and_then(|name| name.split('@').next()).unwrap_or(label);
+        println!("{}{who}: {said}", if entry.depth == 0 { "" } else { "  " });
     }
     println!("{} model calls", tree.usage.model_calls);
     Ok(())

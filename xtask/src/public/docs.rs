@@ -32,7 +32,10 @@ impl Docs {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut command = Command::new(&cargo);
         command.current_dir(root).args(["doc", "--quiet", "--workspace", "--lib", "--no-deps"]);
-        command.args(["--features", "holdover/mcp,holdover/postgres,holdover/redis,holdover/elsewhere"]);
+        command.args([
+            "--features",
+            "holdover/mcp,holdover/postgres,holdover/redis,holdover/elsewhere,holdover/flow-test,holdover/schedules",
+        ]);
         command.env("RUSTDOC", this).env(AS_RUSTDOC, "1");
         command.env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json --cap-lints=allow");
         let status = command.status().map_err(|error| format!("{cargo}: {error}"))?;

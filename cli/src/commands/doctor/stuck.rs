@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use holdover_core::engine::{ATTEMPTS_MAX, RunOutcome, STATE_FORMAT};
-use holdover_core::machine::Ending;
+use holdover_core::engine::{ATTEMPTS_MAX, RunOutcome, STATE_FORMAT, STATE_FORMAT_LATER};
+use holdover_core::machine::{Ending, Owed};
 use holdover_core::payload::Encoding;
 use holdover_core::store::{PendingCall, Session, SessionStatus};
 use holdover_core::time::Timestamp;
@@ -203,7 +203,7 @@ fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
         format!(
             "it was changed at {updated}, in the future, and is due only at {due}: the store's clock was ahead"
         )
-    } else if now.until(alarm) > DUE_MAX {
+    } else if now.until(alarm) > DUE_MAX && !may_hold_later(session) {
         format!("it is due only at {due}, in more than a year: was the store's clock ahead?")
     } else {
         return None;
@@ -215,6 +215,11 @@ fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
     };
     let help = if case.maker.elsewhere().is_some() { vec![SHOW] } else { help };
     Some(Stuck { reason: "due_too_late", detail, help })
+}
+
+/// Returns true if the session may hold a message for later, which may be due at any instant.
+fn may_hold_later(session: &Session) -> bool {
+    session.unread > 0 && session.format >= STATE_FORMAT_LATER
 }
 
 /// Checks for a run that died, if no other run has taken the session over.
@@ -282,7 +287,10 @@ fn taken_up(maker: &Maker) -> Vec<Help> {
 fn forgotten(case: &Case<'_>, outcome: &Option<RunOutcome>) -> Option<Stuck> {
     // No turn waits for a call in doubt to be settled.
     let waits = case.pending.iter().any(|pending| !pending.kind.keeps_session());
-    if case.session.alarm.is_some() || waits {
+    let for_signal = |owed: &Owed| owed.signal.is_some();
+    let waits_for_signal =
+        matches!(outcome, Some(RunOutcome::Suspended(suspension)) if suspension.owed.iter().any(for_signal));
+    if case.session.alarm.is_some() || waits || waits_for_signal {
         return None;
     }
     let waits = matches!(outcome, Some(RunOutcome::Suspended(_)));

@@ -91,6 +91,16 @@ fn references(input: &Input) -> String {
                 if asked.is_empty() { String::new() } else { format!(", asks for {}", asked.join(", ")) };
             format!("in message {message}, {tokens}{asks}")
         }
+        Input::Planned { message, calls, ending, carries_on } => {
+            let makes: Vec<String> = calls.iter().map(|call| format!("{} {}", call.tool, call.id)).collect();
+            match ending {
+                Some(ending) => format!("ends: {}", ending.reason.as_str()),
+                None if *carries_on => format!("begins again with message {message}"),
+                None if makes.is_empty() => String::new(),
+                None => format!("in message {message}, makes {}", makes.join(", ")),
+            }
+        }
+        Input::Diverged { found } => found.to_string(),
         Input::ModelFailed { error, compact: true, .. } => format!("{error}; again with a summary"),
         Input::ModelFailed { error, next: true, .. } => format!("{error}; the next model is asked"),
         Input::ModelFailed { error, retry_at, .. } => match retry_at {
@@ -163,6 +173,7 @@ fn call_input(input: &CallInput) -> String {
             return format!("begins {} in the background: {pending}", counted(*count, "other session"));
         }
         CallInput::HandsOver { to } => return format!("hands over to {}: {}", to.agent, to.session),
+        CallInput::NeedsSignal { name, .. } => return format!("waits for the signal {name}"),
         CallInput::NeedsEnds { .. } => "waits for sessions in the background",
         CallInput::NeedsChildren { pending, count, .. } => {
             return format!("needs {}: {pending}", counted(*count, "other session"));

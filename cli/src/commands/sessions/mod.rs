@@ -11,6 +11,7 @@ mod queue;
 mod replay;
 mod runs;
 mod show;
+mod steps;
 mod tree;
 mod unreadable;
 

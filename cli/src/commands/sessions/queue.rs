@@ -6,7 +6,7 @@ use crate::args::{One, Replace, TurnOf, Withdraw};
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::mentions;
-use crate::print::{inline, instant};
+use crate::print::{in_time, inline, instant};
 
 /// Lists the queued messages, in the order of their arrival.
 pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
@@ -17,7 +17,11 @@ pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
     }
     for message in queued {
         let policy = message.policy.map_or_else(String::new, |policy| format!(" ({})", policy.as_str()));
-        front.out.line(format!("{} {}{policy} {}", message.item, instant(message.at), inline(&message.text)));
+        let due = message.not_before.map_or_else(String::new, |at| {
+            format!(" for {} ({})", instant(at), in_time(front.runtime.now(), at))
+        });
+        let (item, at, text) = (message.item, instant(message.at), inline(&message.text));
+        front.out.line(format!("{item} {at}{policy}{due} {text}"));
         front.out.object(&json!(message));
     }
     Ok(())

@@ -12,21 +12,27 @@ use holdover_runtime_local::{RunReport, agent_label, glance_of, machine_of, only
 use serde_json::{Value, json};
 
 use super::runs::all_runs;
+use super::steps::{self, Step};
 use super::unreadable;
 use crate::args::Show;
 use crate::commands::skills;
 use crate::exit::Failure;
 use crate::front::Front;
+#[cfg(not(feature = "schedules"))]
+use crate::left_out::schedules::is_schedule;
 use crate::owed::{self, Debt};
 use crate::print::{counted, debts, human, in_time, inline, instant, json as print, note, usage};
+#[cfg(feature = "schedules")]
+use crate::schedules::is_schedule;
 use crate::signals::Signals;
 use crate::source::{Blueprint, Maker};
 
 /// The number of runs shown. `sessions runs` shows all.
 const RUNS_SHOWN: usize = 5;
 
-/// The number of the newest messages among which settlements are looked for. `sessions messages` shows all.
-const SETTLED_WITHIN: u32 = 200;
+/// The number of the newest messages among which settlements and the steps of a flow are looked for. `sessions messages` shows
+/// all.
+const NEWEST: u32 = 200;
 
 /// Shows the state of one session, and the answers that it waits for.
 pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
@@ -49,13 +55,22 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         None => None,
     };
     let doubts = owed::doubts(front, &session.key).await?;
-    let settled = settlements(front, &session).await?;
+    let newest = newest(front, &session).await;
+    let settled = settlements(&newest);
+    let steps = steps::of(&newest, machine_of(&session)?.as_ref());
     let runs = all_runs(front, &session.key).await?;
+    let held = front.runtime.held_signals(&session.key).await?;
     if front.common.json {
         let mut shown = as_json(&session, outcome.as_ref(), output.as_ref(), &debts, &runs)?;
         shown["in_doubt"] = doubts.iter().map(print::debt).collect();
         shown["settled"] = settled.iter().map(|(record, _)| json!(record)).collect();
         shown["dead_letters"] = letters.iter().map(print::debt).collect();
+        if !held.is_empty() {
+            shown["signals"] = json!(held);
+        }
+        if !steps.is_empty() {
+            shown["steps"] = steps.iter().map(Step::as_json).collect();
+        }
         front.out.object(&shown);
         return Ok(());
     }
@@ -81,6 +96,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
                 row("skills", &skills::source(pin));
             }
         }
+        Err(_) if is_schedule(&session.definition) => row("", "it runs a schedule (holdover schedules list)"),
         Err(why) => row("", &Maker::of(&session).elsewhere().unwrap_or(why)),
     }
     row("created", &instant(session.created_at));
@@ -118,6 +134,13 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     }
     row("messages", &session.last_message.to_string());
     row("unread", &session.unread.to_string());
+    if !held.is_empty() {
+        let names: Vec<&str> = held.iter().map(|signal| signal.name.as_str()).collect();
+        row("signals", &format!("{} held: {}", held.len(), names.join(", ")));
+    }
+    for step in &steps {
+        row("step", &step.line());
+    }
     if runs.len() > RUNS_SHOWN {
         row("runs", &format!("{}, the last are shown; all of them: holdover sessions runs", runs.len()));
     }
@@ -140,28 +163,34 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the newest settlements of calls in doubt, with the texts that the model sees.
-async fn settlements(front: &Front, session: &Session) -> Result<Vec<(SettlementRecord, String)>, Failure> {
+/// Returns the newest messages.
+async fn newest(front: &Front, session: &Session) -> Vec<Message> {
     if session.last_message == MessageSeq(0) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let newest = match front.runtime.snapshot(&session.key, SETTLED_WITHIN).await {
-        Ok(found) => found.messages,
+    match front.runtime.snapshot(&session.key, NEWEST).await {
+        Ok(found) => found.messages.into_iter().map(|entry| entry.message).collect(),
         // The rest is shown all the same.
         Err(error) => {
-            note(&format!("settlements cannot be read: {error}"));
+            note(&format!("messages cannot be read: {error}"));
             Vec::new()
         }
-    };
-    let settled = newest.into_iter().filter_map(|entry| match entry.message {
-        Message::Notice(notice) => notice.settled.map(|record| (*record, notice.text)),
+    }
+}
+
+/// Returns the settlements of calls in doubt, with the texts that the model sees.
+fn settlements(newest: &[Message]) -> Vec<(SettlementRecord, String)> {
+    let settled = newest.iter().filter_map(|message| match message {
+        Message::Notice(notice) => {
+            notice.settled.as_deref().map(|record| (record.clone(), notice.text.clone()))
+        }
         Message::User(_)
         | Message::Assistant(_)
         | Message::Tool(_)
         | Message::Decision(_)
         | Message::Summary(_) => None,
     });
-    Ok(settled.collect())
+    settled.collect()
 }
 
 /// Prints a short view of the machine, and prints it again after each change. Ends when the session rests, the reader

@@ -40,9 +40,11 @@ pub(super) async fn serve(
     loop {
         let stop = CancellationToken::new();
         let mut working = pin!(work(stop.clone()));
+        // The work may end by itself. It is then not awaited again.
+        let mut over = None;
         let mut told = tokio::select! {
             left = &mut working => {
-                left?;
+                over = Some(left?);
                 None
             }
             told = signals.next() => Some(told),
@@ -55,17 +57,20 @@ pub(super) async fn serve(
         if told.is_some() {
             say_that_it_stops();
         }
-        let left = loop {
-            tokio::select! {
-                left = &mut working => break left?,
-                again = signals.next() => match told {
-                    Some(_) => return Ok(Ended::AtOnce(again)),
-                    None => {
-                        told = Some(again);
-                        say_that_it_stops();
+        let left = match over {
+            Some(left) => left,
+            None => loop {
+                tokio::select! {
+                    left = &mut working => break left?,
+                    again = signals.next() => match told {
+                        Some(_) => return Ok(Ended::AtOnce(again)),
+                        None => {
+                            told = Some(again);
+                            say_that_it_stops();
+                        }
                     }
                 }
-            }
+            },
         };
         match told {
             Some(_) if left == 0 => return Ok(Ended::Stopped),
@@ -160,5 +165,12 @@ mod tests {
         assert_eq!(serve(work, Some(look)).await.unwrap(), Ended::Idle);
         assert!(overtaken.load(Ordering::SeqCst));
         assert_eq!(status().await, SessionStatus::Idle);
+    }
+
+    #[tokio::test]
+    async fn work_that_ends_by_itself_is_not_awaited_again() {
+        let work = async |_stop| Ok(0);
+        let never = None::<fn() -> std::future::Ready<Result<bool, Failure>>>;
+        assert_eq!(serve(work, never).await.unwrap(), Ended::Idle);
     }
 }

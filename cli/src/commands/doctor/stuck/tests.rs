@@ -3,9 +3,9 @@
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{
     CallId, Epoch, EventSeq, InboxSeq, Incarnation, InterruptId, MessageSeq, PendingId, QueueLabel,
-    SessionId, SessionKey, StateFormat, TenantId, Version, WorkerId,
+    SessionId, SessionKey, StateFormat, StepNumber, TenantId, Version, WorkerId,
 };
-use holdover_core::machine::{AgentState, DoneReason, Machine, Usage};
+use holdover_core::machine::{AgentState, Batch, Call, DoneReason, Machine, Usage};
 use holdover_core::payload::Payload;
 use holdover_core::store::{Interrupt, InterruptKind, Labels, Lease, PendingKind, Staged};
 
@@ -116,6 +116,14 @@ fn what_waits_for_nothing_is_stuck_and_what_waits_for_somebody_is_not() {
     let waits = session(SessionStatus::Suspended);
     assert_eq!(reason(&waits, &[]), Some(("nothing_wakes_it", vec!["resume"])));
     assert_eq!(reason(&waits, &[pending(RECENT)]), None);
+    let call = serde_json::json!({
+        "id": "c1-0", "tool": "wait_for", "arguments": 1, "state": { "is": "awaiting_signal", "name": "paid" },
+    });
+    let call: Call = serde_json::from_value(call).unwrap();
+    let batch = Batch::new(StepNumber(1), MessageSeq(1), vec![call]);
+    let machine = Machine { state: AgentState::Confirming { batch }, ..Machine::default() };
+    let for_signal = Session { state: Some(Payload::json(&machine).unwrap()), ..waits.clone() };
+    assert_eq!(reason(&for_signal, &[]), None, "a signal needs no pending call");
     let with_alarm = Session { alarm: Some(RECENT), ..waits };
     assert_eq!(reason(&with_alarm, &[]), None);
 }
@@ -167,6 +175,8 @@ fn what_a_wrong_clock_put_off_is_named() {
     assert_eq!(reason(&due(NOW.after(day)), &[]), None, "it waits as it should");
     assert_eq!(reason(&due(NOW.after(year)), &[]), None, "as long as anything waits");
     assert_eq!(reason(&due(NOW.after(year + day)), &[]), late);
+    let later = Session { unread: 1, ..due(NOW.after(year + day)) };
+    assert_eq!(reason(&later, &[]), None, "a message for later may be due in years");
     let ahead = NOW.after(year * 10);
     assert_eq!(reason(&Session { created_at: ahead, ..due(NOW.after(day)) }, &[]), late);
     assert_eq!(reason(&Session { updated_at: ahead, ..due(NOW.after(day)) }, &[]), late);
