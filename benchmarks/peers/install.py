@@ -33,14 +33,14 @@ def npm() -> None:
     _once("npm", json.dumps(packages), install)
 
 
-def duroxide() -> None:
-    """Builds the program for duroxide, as one job so that it leaves processors to other programs."""
-    package = paths.HERE / "duroxide"
+def crate(name: str) -> None:
+    """Builds the program for a peer that is a crate, as one job so that it leaves processors to other programs."""
+    package = paths.HERE / name
     manifest = (package / "Cargo.toml").read_text()
-    version = PINS["crates"]["duroxide"]
+    version = PINS["crates"][name]
     if f'"={version}"' not in manifest:
-        raise SystemExit(f"error: duroxide/Cargo.toml does not ask for {version}, which pins.json does")
-    target = paths.DUROXIDE.parent.parent
+        raise SystemExit(f"error: {name}/Cargo.toml does not ask for {version}, which pins.json does")
+    target = paths.COMPILED[name].parent.parent
     where = ["--manifest-path", str(package / "Cargo.toml"), "--target-dir", str(target)]
     _run("cargo", "build", "--quiet", "--release", "--locked", "-j1", *where)
 

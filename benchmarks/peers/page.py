@@ -12,8 +12,10 @@ Result = dict[str, Any]
 Numbers = dict[int, float]
 
 OURS = "holdover"
+FLOW = "holdover-flow"
 TITLES = {
     "holdover": "Holdover",
+    "holdover-flow": "Holdover, as a flow",
     "bare": "bare writes",
     "loop": "a loop that keeps nothing",
     "langgraph": "LangGraph",
@@ -21,6 +23,7 @@ TITLES = {
     "dbos": "DBOS",
     "restate": "Restate",
     "duroxide": "duroxide",
+    "durare": "durare",
 }
 STORES = {
     "sqlite": "SQLite",
@@ -93,7 +96,8 @@ within a round, then the median of the rounds.
 
 {machine}
 
-`bare writes` is the floor: W's payload bytes, written to the same store in as many durable commits, by nothing else."""
+`bare writes` is the floor: W's payload bytes, written to the same store in as many durable commits, by nothing else. `Holdover, as a
+flow` does the work as code: the answer of the model is a step, too."""
 
 
 def _speed(table: Table) -> str:
@@ -102,10 +106,11 @@ def _speed(table: Table) -> str:
         if not speed:
             return None
         cpu = table.numbers(store, system, "many", "cpu_ms_per_step")
-        ours = table.numbers(COMPARED_WITH.get(store, store), OURS, "many", "steps_per_s")
-        return [_cell(speed, 0), _cell(cpu, 2), _ratio(system, ours, speed)]
+        beside = COMPARED_WITH.get(store, store)
+        ours, flow = (table.numbers(beside, name, "many", "steps_per_s") for name in (OURS, FLOW))
+        return [_cell(speed, 0), _cell(cpu, 2), _ratio(system, ours, speed), _ratio(system, flow, speed)]
 
-    columns = ["steps/s", "ms of CPU a step", "Holdover is faster by"]
+    columns = ["steps/s", "ms of CPU a step", "Holdover is faster by", "as a flow by"]
     note = "CPU time is that of the system's own process, without the database server's. Restate's includes its server."
     return _section(f"{MANY} sessions at once, in one process", columns, table, row, note)
 
@@ -191,7 +196,7 @@ def _cell(numbers: Numbers, digits: int) -> str:
 
 
 def _ratio(system: str, upper: Numbers, lower: Numbers) -> str:
-    if system == OURS:
+    if system in (OURS, FLOW):
         return ""
     text = _text(stats.ratio(upper, lower), 2)
     return f"× {text}" if text else ""

@@ -17,6 +17,7 @@ VENV = INSTALLED / "venv"
 PYTHON = VENV / "bin" / "python"
 NODE_MODULES = INSTALLED / "node" / "node_modules"
 OPENSSL = INSTALLED / "openssl-1.1"
-DUROXIDE = INSTALLED / "duroxide" / "release" / "peer-duroxide"
+# The programs of the peers that are Rust crates.
+COMPILED = {name: INSTALLED / name / "release" / f"peer-{name}" for name in ("duroxide", "durare")}
 DATA = INSTALLED / "data"
 RESULTS = INSTALLED / "results.json"

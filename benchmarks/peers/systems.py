@@ -25,7 +25,7 @@ class System:
         skipped = set()
         if self.store not in ("sqlite", "restate"):
             skipped.add("slow-model")
-        if self.name == "bare":
+        if self.name in ("bare", "holdover-flow"):
             skipped.update({"slow-model", "resume"})
         if self.name == "loop":
             skipped.update({"many", "one", "resume"})
@@ -49,6 +49,7 @@ def _all() -> list[System]:
     langgraph = _python("langgraph_w.py")
     return [
         *(System("holdover", store, holdover) for store in STORES),
+        *(System("holdover-flow", store, holdover, ("--flow",)) for store in ("sqlite", "postgres")),
         *(System("bare", store, holdover, ("--bare",)) for store in ("sqlite", "postgres", "redis", "valkey")),
         System("loop", "sqlite", holdover, ("--plain",)),
         System("langgraph", "sqlite", langgraph, ("--saver", "sqlite")),
@@ -62,6 +63,8 @@ def _all() -> list[System]:
         # This program needs no Python package. It starts a server and a service, and measures them.
         System("restate", "restate", (sys.executable, str(paths.PROGRAMS / "restate_w.py"))),
         System("duroxide", "sqlite", (sys.executable, str(paths.PROGRAMS / "duroxide_w.py"))),
+        System("durare", "sqlite", (sys.executable, str(paths.PROGRAMS / "durare_w.py"))),
+        System("durare", "postgres", (sys.executable, str(paths.PROGRAMS / "durare_w.py"))),
     ]
 
 

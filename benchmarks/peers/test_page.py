@@ -25,10 +25,11 @@ class Page(unittest.TestCase):
             result(0, "dbos", "many", steps_per_s=100.0),
             result(1, "holdover", "many", steps_per_s=3000.0),
             result(1, "dbos", "many", steps_per_s=100.0),
+            result(1, "holdover-flow", "many", steps_per_s=2500.0),
         ]
         text = page.render(results, FACTS)
-        self.assertIn("| SQLite | Holdover | 2,000 (1,000–3,000) |  |  |", text)
-        self.assertIn("| SQLite | DBOS | 100 (100–100) |  | × 20.00 (10.00–30.00) |", text)
+        self.assertIn("| SQLite | Holdover | 2,000 (1,000–3,000) |  |  |  |", text)
+        self.assertIn("| SQLite | DBOS | 100 (100–100) |  | × 20.00 (10.00–30.00) | × 25.00 (25.00–25.00) |", text)
 
     def test_a_slow_model_is_set_against_a_loop_that_keeps_nothing(self) -> None:
         results = [

@@ -5,12 +5,14 @@
 
 #[cfg(feature = "engines")]
 mod engines;
+mod flows;
 mod growth;
 mod machine;
 mod raw;
 mod report;
 mod scaling;
 mod scene;
+mod schedules;
 mod sessions;
 mod stats;
 mod stores;
@@ -51,6 +53,10 @@ enum What {
     Stores(Page),
     /// All parts above.
     All(Page),
+    /// Flows: steps early and late, and the time for which a new run tells the code what was.
+    Flows(flows::Flows),
+    /// How late schedules start their targets: SQLite, and each server whose URL is given.
+    Schedules(schedules::Lateness),
     /// The waits of workers and people beside many sessions: SQLite, and each server whose URL is given.
     Scaling(scaling::Scaling),
     /// Turns that Temporal and Restate decide on, beside a worker alone.
@@ -123,6 +129,14 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
         What::Streams(page) => return page.write([false, true, false, false]).await,
         What::Sessions(page) => return page.write([false, false, true, false]).await,
         What::Stores(page) => return page.write([false, false, false, true]).await,
+        What::Flows(flows) => {
+            let text = flows.measure(&command()).await?;
+            return keep(&text, flows.page.report.as_deref());
+        }
+        What::Schedules(lateness) => {
+            let text = lateness.measure(&command()).await?;
+            return keep(&text, lateness.report.as_deref());
+        }
         What::All(page) => return page.write([true; 4]).await,
         #[cfg(feature = "engines")]
         What::Engines(engines) => {

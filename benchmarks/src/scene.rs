@@ -111,7 +111,7 @@ struct Letters {
 }
 
 /// Returns random letters and digits, different for each seed, so that the file system can hardly compress them.
-fn letters(seed: u64, bytes: usize) -> String {
+pub(crate) fn letters(seed: u64, bytes: usize) -> String {
     let mut chance = fastrand::Rng::with_seed(seed);
     std::iter::repeat_with(|| chance.alphanumeric()).take(bytes).collect()
 }

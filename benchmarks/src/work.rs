@@ -11,10 +11,10 @@ use futures::future::try_join_all;
 use holdover::store::{Capabilities, StateStore};
 use serde_json::{Value, json};
 
-use crate::Failed;
 use crate::scene::{self, Turn};
 use crate::stats::{cpu, ms};
 use crate::stores::{Backend, Bare, Place};
+use crate::{Failed, flows};
 
 pub(crate) use self::resume::Resume;
 
@@ -45,6 +45,9 @@ pub(crate) struct Work {
     /// Makes the same answers and calls in a loop that stores nothing instead.
     #[arg(long, conflicts_with = "bare")]
     plain: bool,
+    /// Does the work as a flow: the answer of the model is a step, too.
+    #[arg(long, conflicts_with_all = ["bare", "plain"])]
+    flow: bool,
 }
 
 impl Work {
@@ -66,12 +69,25 @@ impl Work {
             self.insert(backend.bare()).await?;
         } else if self.plain {
             self.keep_nothing().await?;
+        } else if self.flow {
+            let thinks = Duration::from_millis(self.model_ms);
+            flows::sessions(backend.store(), self.sessions, self.steps, thinks).await?;
         } else {
             self.run(backend.store()).await?;
         }
         let (took, worked) = (began.elapsed(), cpu() - worked);
         let stored = backend.server_bytes().await?.saturating_sub(before);
         Ok(Measured { took, worked, stored, capabilities: backend.store().capabilities() })
+    }
+
+    /// Returns the name of what is measured.
+    fn system(&self) -> &'static str {
+        match self {
+            Self { bare: true, .. } => "bare",
+            Self { plain: true, .. } => "loop",
+            Self { flow: true, .. } => "holdover-flow",
+            Self { .. } => "holdover",
+        }
     }
 
     async fn run(&self, store: &Arc<dyn StateStore>) -> Result<(), Failed> {
@@ -126,7 +142,7 @@ impl Measured {
             self.capabilities.settings.into_iter().map(|(name, value)| (name, value.into())).collect();
         let steps = work.sessions as f64 * work.steps as f64;
         json!({
-            "system": if work.bare { "bare" } else if work.plain { "loop" } else { "holdover" },
+            "system": work.system(),
             "version": env!("CARGO_PKG_VERSION"),
             "store": self.capabilities.backend,
             "settings": settings,

@@ -42,6 +42,31 @@ fn all_of_it_runs_and_is_reported() {
 }
 
 #[test]
+fn flows_run_and_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = || Command::new(env!("CARGO_BIN_EXE_holdover-benchmarks"));
+    let page = program()
+        .args(["flows", "--steps", "2,12", "--records", "4,100", "--repetitions", "1", "--folder"])
+        .arg(folder.path())
+        .output();
+    let page = page.unwrap();
+    assert!(page.status.success(), "{}", String::from_utf8_lossy(&page.stderr));
+    let report = String::from_utf8(page.stdout).unwrap();
+    assert!(!report.contains("NaN") && !report.contains("inf"), "something was not measured: {report}");
+    for part in ["| 12 | ", "Step 12 over step 2", "| 4 | ", "| 100 | ", "| synchronous | full |"] {
+        assert!(report.to_lowercase().contains(&part.to_lowercase()), "{part}: {report}");
+    }
+    let store = format!("sqlite:{}", folder.path().join("w.db").display());
+    let work = program()
+        .args(["work", "--flow", "--sessions", "2", "--steps", "3", "--store", &store])
+        .output()
+        .unwrap();
+    assert!(work.status.success(), "{}", String::from_utf8_lossy(&work.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&work.stdout).unwrap();
+    assert_eq!((told["system"].as_str(), told["steps"].as_u64()), (Some("holdover-flow"), Some(3)));
+}
+
+#[test]
 fn every_store_is_measured_beside_its_server() {
     let servers = Launcher::new().unwrap();
     let (postgres, redis) = (servers.postgres(&[]).unwrap(), servers.redis(&[]).unwrap());

@@ -2,20 +2,20 @@
 //! same line as the other peers' programs. The modes are `work`, for the workload, and `doomed` and `successor`, for
 //! the time until a killed session continues.
 
-use std::error::Error;
-use std::hash::{DefaultHasher, Hash, Hasher};
+#[path = "../../programs/w.rs"]
+mod w;
+
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::runtime::{Runtime, RuntimeOptions};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry, OrchestrationStatus};
+use serde_json::json;
 
-type Failure = Box<dyn Error>;
+use w::{Failure, Watch, Work, payload};
 
-const PAYLOAD_BYTES: usize = 200;
-const KILLED_AT: usize = 25;
 /// The maximum number of connections of the provider's pool.
 const CONNECTIONS: usize = 5;
 /// The number of dispatchers of each kind. With two or four, runs of 32 sessions failed: the database stayed
@@ -23,18 +23,10 @@ const CONNECTIONS: usize = 5;
 const WORKERS: usize = 1;
 const PATIENCE: Duration = Duration::from_secs(600);
 
-struct Work {
-    mode: String,
-    path: String,
-    sessions: usize,
-    steps: usize,
-    model_ms: u64,
-}
-
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let work = arguments()?;
-    let store = Arc::new(SqliteProvider::new(&format!("sqlite:{}?mode=rwc", work.path), None).await?);
+    let work = Arc::new(Work::from_arguments()?);
+    let store = Arc::new(SqliteProvider::new(&format!("{}?mode=rwc", work.store), None).await?);
     let (journal_mode, synchronous) = sync_fully(&store).await?;
     let pool = store.get_pool().clone();
     let poll_ms = poll_ms(&work);
@@ -47,7 +39,7 @@ async fn main() -> Result<(), Failure> {
     let runtime =
         Runtime::start_with_options(store.clone(), activities(&work), orchestrations(&work), options).await;
     let client = Client::new(store);
-    let (begun, cpu) = (Instant::now(), cpu_seconds()?);
+    let watch = Watch::start()?;
     if work.mode != "successor" {
         for number in 0..work.sessions {
             client.start_orchestration(&format!("session-{number}"), "agent", "").await?;
@@ -60,42 +52,17 @@ async fn main() -> Result<(), Failure> {
         };
         assert_eq!(output, (2 * work.steps).to_string());
     }
-    let (seconds, cpu) = (begun.elapsed().as_secs_f64(), cpu_seconds()? - cpu);
+    let numbers = watch.measured(&work)?;
     runtime.shutdown(None).await;
     // SQLite makes a checkpoint when the last connection closes, as in any program that ends normally.
     pool.close().await;
-    #[expect(clippy::cast_precision_loss, reason = "small counts")]
-    let (each, all) = (work.steps as f64, (work.steps * work.sessions) as f64);
-    println!(
-        "{}",
-        serde_json::json!({
-            "system": "duroxide", "store": "sqlite", "version": "0.1.32",
-            "settings": { "journal_mode": journal_mode, "synchronous": synchronous, "min_poll_ms": poll_ms, "workers": WORKERS },
-            "sessions": work.sessions, "steps": work.steps, "model_ms": work.model_ms,
-            "seconds": seconds, "steps_per_s": all / seconds, "ms_per_step": seconds * 1000.0 / each,
-            "cpu_ms_per_step": cpu * 1000.0 / all,
-        })
-    );
+    let settings = json!({
+        "journal_mode": journal_mode, "synchronous": synchronous, "min_poll_ms": poll_ms, "workers": WORKERS,
+    });
+    let system =
+        json!({ "system": "duroxide", "store": "sqlite", "version": "0.1.32", "settings": settings });
+    w::say(system, &numbers);
     Ok(())
-}
-
-fn arguments() -> Result<Work, Failure> {
-    let mut given = std::env::args().skip(1);
-    let mode = given
-        .next()
-        .ok_or("usage: peer-duroxide work|doomed|successor --store sqlite:PATH [--sessions N] …")?;
-    let mut work = Work { mode, path: String::new(), sessions: 1, steps: 50, model_ms: 0 };
-    while let Some(name) = given.next() {
-        let value = given.next().ok_or_else(|| format!("{name} needs a value"))?;
-        match name.as_str() {
-            "--store" => work.path = value.trim_start_matches("sqlite:").to_owned(),
-            "--sessions" => work.sessions = value.parse()?,
-            "--steps" => work.steps = value.parse()?,
-            "--model-ms" => work.model_ms = value.parse()?,
-            _ => return Err(format!("{name}: there is no such option").into()),
-        }
-    }
-    Ok(work)
 }
 
 /// Returns the poll interval of an idle dispatcher, in milliseconds. The provider does not wait for work, so for
@@ -121,24 +88,20 @@ async fn sync_fully(store: &SqliteProvider) -> Result<(String, i64), Failure> {
     Ok((journal_mode, synchronous))
 }
 
-fn activities(work: &Work) -> ActivityRegistry {
-    let (watched, last, model_ms) = (work.mode != "work", work.mode == "successor", work.model_ms);
-    let model = move |context: ActivityContext, step: String| async move {
-        if watched {
-            println!("{}", serde_json::json!({ "step": step.parse::<usize>().unwrap_or(0) }));
-            if last || step.parse::<usize>().unwrap_or(0) >= KILLED_AT {
-                std::future::pending::<()>().await;
-            }
-        }
-        if model_ms > 0 {
-            tokio::time::sleep(Duration::from_millis(model_ms)).await;
-        }
-        Ok(payload(context.instance_id(), &step, "model"))
+fn activities(work: &Arc<Work>) -> ActivityRegistry {
+    let work = work.clone();
+    let model = move |context: ActivityContext, step: String| {
+        let work = work.clone();
+        async move { Ok(work.model(context.instance_id(), number(&step)?).await) }
     };
     let tool = |context: ActivityContext, step: String| async move {
-        Ok(payload(context.instance_id(), &step, "tool"))
+        Ok(payload(context.instance_id(), number(&step)?, "tool"))
     };
     ActivityRegistry::builder().register("model", model).register("tool", tool).build()
+}
+
+fn number(step: &str) -> Result<usize, String> {
+    step.parse().map_err(|_| format!("{step} is not the number of a step"))
 }
 
 fn orchestrations(work: &Work) -> OrchestrationRegistry {
@@ -152,29 +115,4 @@ fn orchestrations(work: &Work) -> OrchestrationRegistry {
         Ok::<_, String>(messages.len().to_string())
     };
     OrchestrationRegistry::builder().register("agent", agent).build()
-}
-
-/// Returns 200 ASCII characters, different for each session, step and part.
-fn payload(session: &str, step: &str, part: &str) -> String {
-    let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(PAYLOAD_BYTES);
-    for block in 0.. {
-        let mut hasher = DefaultHasher::new();
-        (session, step, part, block).hash(&mut hasher);
-        for byte in hasher.finish().to_le_bytes() {
-            text.push(char::from(digits[usize::from(byte) % digits.len()]));
-        }
-        if text.len() >= PAYLOAD_BYTES {
-            break;
-        }
-    }
-    text
-}
-
-/// Returns the user and system time of this process, from the kernel. A clock tick is 10 ms.
-fn cpu_seconds() -> Result<f64, Failure> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit(") ").next().ok_or("no fields")?;
-    let fields: Vec<&str> = after_name.split(' ').collect();
-    Ok((fields[11].parse::<f64>()? + fields[12].parse::<f64>()?) / 100.0)
 }
