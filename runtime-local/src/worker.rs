@@ -18,7 +18,7 @@ use crate::backoff::Backoff;
 use crate::drive::{self, Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::hint::Hint;
-use crate::host::{Claimed, draw_run};
+use crate::host::{Bell, Claimed, draw_run};
 use crate::runtime::Runtime;
 
 /// The pause after a hint that brought nothing. It grows from `GAP` to `GAP_MAX` while such hints keep coming.
@@ -51,8 +51,8 @@ pub struct WorkerOptions {
     /// The interval at which the store is asked if it gives no hints. Values below 100 ms count as 100 ms.
     /// With at least a second, an idle worker causes almost no load.
     pub poll: Duration,
-    /// True if the worker listens to the store's hints. Otherwise it looks at the store once in each [`poll`](Self::poll),
-    /// and again at once after it has found something.
+    /// True if the worker listens to the store's hints, and looks at the store when an alarm rings that this runtime has
+    /// set. Otherwise it looks once in each [`poll`](Self::poll), and again at once after it has found something.
     pub hints: bool,
     /// The tenant whose sessions are served. `None` stands for all tenants.
     pub tenant: Option<TenantId>,
@@ -176,6 +176,7 @@ impl Worker {
             let store = self.runtime.store().clone();
             // Listen before the claim, so that no session that becomes due in between is missed.
             let mut hint = self.options.listen(&store, self.options.poll).await;
+            let mut bell = self.runtime.host().listen_for_alarms();
             let claims = tokio::select! {
                 claims = self.claim(free) => claims,
                 () = last_answer_is_late(shutdown) => return,
@@ -202,7 +203,7 @@ impl Worker {
             aside = Aside::new(self.options.poll);
             if claims.is_empty() {
                 // The pause grows while hints bring nothing.
-                match shutdown.run_until_cancelled(hint.heard()).await {
+                match shutdown.run_until_cancelled(self.told(&mut hint, &mut bell)).await {
                     Some(true) => sleep(gap.take()).await,
                     Some(false) => {
                         gap = Backoff::new(GAP, GAP_MAX);
@@ -223,6 +224,17 @@ impl Worker {
                     (self.runtime.clone(), Leaving::when(told.clone(), self.options.drain));
                 running.spawn(async move { serve(runtime, claimed, leaving).await });
             }
+        }
+    }
+
+    /// Returns true once a session may have become due, and false when the time of `hint` is over.
+    async fn told(&self, hint: &mut Hint, bell: &mut Bell) -> bool {
+        if !self.options.hints {
+            return hint.heard().await;
+        }
+        tokio::select! {
+            told = hint.heard() => told,
+            () = bell.rings(|| self.runtime.host().now()) => true,
         }
     }
 

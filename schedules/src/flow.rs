@@ -9,7 +9,7 @@ use holdover_runtime_local::{Runtime, RuntimeError};
 use crate::place::{Born, Place};
 use crate::rules::Input;
 use crate::schedules::AGENT;
-use crate::starting::{Outcome, StartTick, start};
+use crate::starting::{Outcome, StartTick, StartedTick, start};
 
 /// The version of the code. Raise it with a change that decides otherwise than recorded schedules.
 const VERSION: &str = "1";
@@ -17,7 +17,7 @@ const VERSION: &str = "1";
 /// Finds out when the schedule was added.
 const BORN: Step<(), Born> = Step::read_only("begin");
 /// Starts the target of one instant.
-const START: Step<StartTick, Outcome> = Step::idempotent("start");
+const START: Step<StartTick, StartedTick> = Step::idempotent("start");
 
 /// Builds the flow, whose sessions wait under `queue` if one is given.
 pub(crate) fn build(runtime: Runtime, queue: Option<QueueLabel>) -> Result<Flow<Input, ()>, FlowError> {
@@ -60,13 +60,15 @@ async fn schedule(cx: Cx, input: Input) -> Result<(), Stop> {
             life: place.born.life,
             overlap: rules.overlap,
             stops: tick.since.is_none(),
+            since: place.since,
         };
-        let outcome = match cx.step(&START, &asked).await {
-            Ok(outcome) => outcome,
+        let started = match cx.step(&START, &asked).await {
+            Ok(started) => started,
             Err(stopped) if cx.is_stopping() => return Err(stopped.into()),
-            Err(failed) => Outcome::Failed { why: why(&failed) },
+            Err(failed) => Outcome::Failed { why: why(&failed) }.alone(),
         };
-        place.note(tick, outcome, now, &rules);
+        place.since = started.since.or(place.since);
+        place.note(tick, started.outcome, now, &rules);
     }
     cx.carry_on(&Input { place: Some(place), ..Input::begin(rules, None, None) })
 }

@@ -46,6 +46,9 @@ pub(crate) struct Place {
     /// The instant that waits for the end of the earlier session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) waits: Option<Waits>,
+    /// The instant since which earlier sessions may work: those that were created before have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<LastTick>,
     #[serde(default)]
@@ -73,8 +76,8 @@ pub(crate) struct Tick {
 impl Place {
     pub(crate) fn begin(ticks: &Ticks, after: Timestamp) -> Self {
         let born = Born { life: ticks.life, at: ticks.added };
-        let mut place =
-            Self { born, next: None, due: None, waits: None, last: None, counts: Counts::default() };
+        let (last, counts) = (None, Counts::default());
+        let mut place = Self { born, next: None, due: None, waits: None, since: None, last, counts };
         place.go_behind(ticks, after);
         place
     }

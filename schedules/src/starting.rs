@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{Incarnation, InterruptId, ItemKey, MessageSeq, SessionId, SessionKey, TenantId};
 use holdover_core::message::{Message, MessagePolicy};
-use holdover_core::store::{Labels, SessionStatus, SessionSummary};
+use holdover_core::store::{Labels, SessionStatus};
 use holdover_core::time::Timestamp;
 use holdover_core::tool::ToolError;
 use holdover_flow::StepCx;
@@ -13,7 +13,7 @@ use crate::flow::{lost, unfit};
 use crate::name::ScheduleName;
 use crate::rules::{Input, Overlap, Target, check_labels};
 use crate::schedules::SCHEDULE_LABEL;
-use crate::sessions;
+use crate::sessions::Working;
 
 /// The first messages of a schedule's session, among which is the one with its target.
 const FIRST_MESSAGES: u32 = 8;
@@ -26,6 +26,18 @@ pub(crate) struct StartTick {
     pub(crate) overlap: Overlap,
     /// True if the earlier sessions are to be interrupted, unless they were for this instant before.
     pub(crate) stops: bool,
+    /// The instant since which earlier sessions may work. `None`: any may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<Timestamp>,
+}
+
+/// The result of the step that starts a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StartedTick {
+    pub(crate) outcome: Outcome,
+    /// The instant since which earlier sessions may work, if the rule of overlap looked at them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<Timestamp>,
 }
 
 /// What became of an instant.
@@ -47,8 +59,15 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Returns the result of a step that did not look at earlier sessions.
+    pub(crate) fn alone(self) -> StartedTick {
+        StartedTick { outcome: self, since: None }
+    }
+}
+
 /// Starts the target of an instant of the schedule that runs in this session.
-pub(crate) async fn start(cx: &StepCx, tick: &StartTick) -> Result<Outcome, ToolError> {
+pub(crate) async fn start(cx: &StepCx, tick: &StartTick) -> Result<StartedTick, ToolError> {
     let runtime = cx.get::<Runtime>()?;
     let key = cx.session();
     let name = ScheduleName::of_session(&key.id);
@@ -63,9 +82,9 @@ pub(crate) async fn start(cx: &StepCx, tick: &StartTick) -> Result<Outcome, Tool
     let starting = Starting { runtime: &runtime, tenant: &key.tenant, name: &name };
     let once = once(tick.life, &tick.instant.as_ms().to_string()).map_err(|error| unfit(&error))?;
     match starting.at(target, tick, once).await {
-        Ok(outcome) => Ok(outcome),
+        Ok(started) => Ok(started),
         Err(error @ (RuntimeError::Store(_) | RuntimeError::Contended { .. })) => Err(lost(&error)),
-        Err(error) => Ok(Outcome::Failed { why: error.to_string() }),
+        Err(error) => Ok(Outcome::Failed { why: error.to_string() }.alone()),
     }
 }
 
@@ -96,17 +115,20 @@ pub(crate) struct Starting<'a> {
 
 impl Starting<'_> {
     /// Starts the target of an instant, if the rule of overlap allows it.
-    async fn at(&self, target: Target, tick: &StartTick, once: ItemKey) -> Result<Outcome, RuntimeError> {
+    async fn at(&self, target: Target, tick: &StartTick, once: ItemKey) -> Result<StartedTick, RuntimeError> {
         match target {
             Target::New { agent, message, labels } => {
                 let session = SessionId::new(format!("{}:{}", self.name, compact(tick.instant)))?;
                 // A repeat after a crash finds the session of the first try.
                 let key = SessionKey::new(self.tenant.clone(), session.clone());
                 let is_started = self.runtime.session(&key).await?.is_some();
-                if !is_started && !self.makes_room(tick, &once).await? {
-                    return Ok(Outcome::Busy);
-                }
-                self.start_new(*agent, message, labels, session, once).await
+                let working =
+                    if is_started { Working::default() } else { self.makes_room(tick, &once).await? };
+                let outcome = match working.sessions.is_empty() {
+                    true => self.start_new(*agent, message, labels, session, once).await?,
+                    false => Outcome::Busy,
+                };
+                Ok(StartedTick { outcome, since: working.since })
             }
             Target::Session { session, message } => {
                 let policy = match tick.overlap {
@@ -114,7 +136,7 @@ impl Starting<'_> {
                     Overlap::Allow => MessagePolicy::Enqueue,
                     Overlap::Replace => MessagePolicy::Interrupt,
                 };
-                self.send(session, message, policy, once).await
+                self.send(session, message, policy, once).await.map(Outcome::alone)
             }
         }
     }
@@ -173,20 +195,21 @@ impl Starting<'_> {
         }
     }
 
-    /// Returns true if no earlier session keeps the target from starting. Interrupts earlier sessions if the rule says so.
-    async fn makes_room(&self, tick: &StartTick, once: &ItemKey) -> Result<bool, RuntimeError> {
+    /// Returns the earlier sessions that keep the target from starting. Interrupts them if the rule says so.
+    async fn makes_room(&self, tick: &StartTick, once: &ItemKey) -> Result<Working, RuntimeError> {
+        let look = || Working::look(self.runtime, self.tenant, self.name, tick.since);
         match tick.overlap {
-            Overlap::Allow => Ok(true),
-            Overlap::Skip | Overlap::Queue => Ok(self.working().await?.is_empty()),
+            Overlap::Allow => Ok(Working::default()),
+            Overlap::Skip | Overlap::Queue => look().await,
             Overlap::Replace => {
-                let working = self.working().await?;
-                if !tick.stops || working.is_empty() {
-                    return Ok(working.is_empty());
+                let working = look().await?;
+                if !tick.stops || working.sessions.is_empty() {
+                    return Ok(working);
                 }
-                for session in working {
+                for session in working.sessions {
                     self.stop(&session.key, once).await?;
                 }
-                Ok(self.working().await?.is_empty())
+                look().await
             }
         }
     }
@@ -211,10 +234,6 @@ impl Starting<'_> {
             Ok(_) | Err(RuntimeError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
-    }
-
-    async fn working(&self) -> Result<Vec<SessionSummary>, RuntimeError> {
-        sessions::working(self.runtime, self.tenant, self.name).await
     }
 }
 

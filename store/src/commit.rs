@@ -165,6 +165,16 @@ pub enum Release {
     },
 }
 
+impl Release {
+    /// Returns the instant at which the session wants a worker if nothing wakes it before, if this release names one.
+    pub fn alarm(&self) -> Option<Timestamp> {
+        match self {
+            Self::To { deadline, .. } => *deadline,
+            Self::GiveBack { alarm } => *alarm,
+        }
+    }
+}
+
 /// Everything a run changes, applied wholly or not at all (INV-04). Every part is optional.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {

@@ -15,5 +15,6 @@ pub mod manifest;
 pub mod markdown;
 pub mod modules;
 pub mod public;
+pub mod suites;
 pub mod trace;
 pub mod tree;

@@ -1,5 +1,5 @@
-//! Writes or prints facts about the repository, and runs the tests that take long. See [`trace`],
-//! [`lines`](xtask::lines), [`public`] and [`long`].
+//! Writes or prints facts about the repository, and runs tests. See [`trace`], [`lines`](xtask::lines),
+//! [`public`], [`suites`] and [`long`].
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 use xtask::lines::Lines;
 use xtask::long::{self, PARTS, Part, Row};
 use xtask::public::{self, Docs, LIST};
+use xtask::suites::{self, Ended};
 use xtask::trace::{PAGE, SECTIONS, Trace};
 use xtask::tree::Tree;
 
@@ -15,6 +16,8 @@ const USAGE: &str = "usage: cargo xtask trace --write    writes the counts of do
        cargo xtask lines [FOLDER]   prints how many lines of code each crate has
        cargo xtask long [NAME...]   runs tests with large counts, and writes docs/long-run.md
                                     without a name: the parts that did not pass at this commit
+       cargo xtask test [--jobs N] ARGUMENT...
+                                    does the same as `cargo test ARGUMENT...`, with N test programs at once
 
 cargo test -p xtask checks the rules";
 
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         ["lines", folder] if Path::new(folder).is_dir() => Ok(lines(&Tree::at(Path::new(folder)))),
         ["public-api"] => public_api(false),
         ["public-api", "--write"] => public_api(true),
+        ["test", ref words @ ..] => test(words, &mut |line| println!("{line}")),
         ["long", ref names @ ..] => run_long(names, &mut |line| println!("{line}")),
         _ => {
             eprintln!("{USAGE}");
@@ -71,6 +75,31 @@ fn public_api(write: bool) -> Result<String, String> {
     Err(format!(
         "{differs}\n{LIST} is not what the crates export: cargo xtask public-api --write, and say it in CHANGELOG.md"
     ))
+}
+
+/// Runs the tests that `cargo test` would run with these arguments, and tells of each program that ends. What failed is
+/// told once more at the end.
+fn test(words: &[&str], tell: &mut (dyn FnMut(&str) + Send)) -> Result<String, String> {
+    let (jobs, arguments) = match words {
+        ["--jobs", jobs, arguments @ ..] => (jobs.parse().map_err(|_| USAGE.to_owned())?, arguments),
+        arguments => (2, arguments),
+    };
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = root.canonicalize().map_err(|error| error.to_string())?;
+    let ended = suites::run(suites::build(&cargo, &root, arguments)?, jobs, &mut |ended| {
+        let (word, tests) = (if ended.passed { "ok" } else { "FAILED" }, ended.tests());
+        tell(&format!("{:>5} s  {word:6}  {}: {tests} tests passed", ended.seconds, ended.name));
+    });
+    let failed: Vec<_> = ended.iter().filter(|ended| !ended.passed).collect();
+    for suite in &failed {
+        tell(&format!("\n== {}\n{}", suite.name, suite.printed));
+    }
+    let names: Vec<_> = failed.iter().map(|suite| suite.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(format!("{} tests passed", ended.iter().map(Ended::tests).sum::<u64>()));
+    }
+    Err(format!("failed: {}", names.join(", ")))
 }
 
 fn write_trace() -> Result<String, String> {

@@ -258,16 +258,19 @@ impl ChildPlan {
     }
 }
 
-/// Returns the result of one call: true if the call succeeded, and the text about its outcomes for the parent's
-/// model. A call succeeds if at least one child succeeded and, with `fail_fast`, no child failed. `ending` is the
-/// text for a child without an outcome. The text of each child is cut to an equal share of [`OUTCOME_CHARS_MAX`].
-pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str) -> (bool, String) {
+/// Returns true if a call with these outcomes succeeded: at least one child did and, with `fail_fast`, no child failed.
+pub fn succeeded(outcomes: &[ChildOutcome], fail_fast: bool) -> bool {
+    outcomes.iter().any(|outcome| outcome.ok) && !(fail_fast && outcomes.iter().any(|one| !one.ok))
+}
+
+/// Returns the text about the outcomes of one call for the parent's model. `ending` is the text for a child without an
+/// outcome. The text of each child is cut to an equal share of [`OUTCOME_CHARS_MAX`].
+pub fn told(count: u32, outcomes: &[ChildOutcome], ending: &str) -> String {
     let by_index: BTreeMap<u32, &ChildOutcome> =
         outcomes.iter().map(|outcome| (outcome.index, outcome)).collect();
-    let ok = outcomes.iter().any(|outcome| outcome.ok) && !(fail_fast && outcomes.iter().any(|one| !one.ok));
     let most = OUTCOME_CHARS_MAX / usize::try_from(count.max(1)).unwrap_or(usize::MAX);
     if let ([only], 1) = (outcomes, count) {
-        return (ok, in_part(&only.text, most));
+        return in_part(&only.text, most);
     }
     let told = |index: u32| match by_index.get(&index) {
         Some(outcome) => {
@@ -276,7 +279,7 @@ pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str
         }
         None => format!("[{}] {ending}", index + 1),
     };
-    (ok, (0..count).map(told).collect::<Vec<_>>().join("\n"))
+    (0..count).map(told).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the outcomes of one call as code is told them: a JSON array of [`ChildOutcome`]s, one for each child, in order, with
@@ -407,18 +410,18 @@ mod tests {
 
     #[test]
     fn several_outcomes_are_told_in_the_order_of_their_tasks_and_one_alone_as_it_is() {
-        assert_eq!(told(1, false, &[outcome(0, true, "42")], "stopped"), (true, "42".to_owned()));
+        assert_eq!(told(1, &[outcome(0, true, "42")], "stopped"), "42");
         let two = [outcome(2, false, "no key"), outcome(0, true, "42")];
         let text = "[1] done: 42\n[2] stopped\n[3] failed: no key".to_owned();
-        assert_eq!(told(3, false, &two, "stopped"), (true, text.clone()));
-        assert_eq!(told(3, true, &two, "stopped"), (false, text));
-        assert!(!told(2, false, &[], "timed out").0);
+        assert_eq!(told(3, &two, "stopped"), text);
+        assert_eq!((succeeded(&two, false), succeeded(&two, true)), (true, false));
+        assert!(!succeeded(&[], false));
     }
 
     #[test]
     fn a_long_outcome_is_told_in_part() {
         let long = "é".repeat(OUTCOME_CHARS_MAX);
-        let (_, text) = told(2, false, &[outcome(0, true, &long), outcome(1, true, "b")], "stopped");
+        let text = told(2, &[outcome(0, true, &long), outcome(1, true, "b")], "stopped");
         assert!(text.contains("… [4000 more characters]\n[2] done: b"), "{}", &text[text.len() - 60..]);
     }
 }

@@ -4,7 +4,7 @@
 use futures::future::BoxFuture;
 use holdover_core::engine::{ActionId, Reply};
 use holdover_core::error::ErrorInfo;
-use holdover_core::store::{Commit, CommitOutcome, Retry, StageOutcome, Staging, StoreError};
+use holdover_core::store::{Commit, CommitOutcome, Release, Retry, StageOutcome, Staging, StoreError};
 use tokio::time::Instant;
 
 use super::Driver;
@@ -22,6 +22,7 @@ impl Driver {
         };
         let (fence, patience) = (self.fence.clone(), self.patience());
         let releases = commit.release.is_some();
+        let (host, alarm) = (self.cx.host.clone(), commit.release.as_ref().and_then(Release::alarm));
         self.writes_out += 1;
         self.releasing += usize::from(releases);
         self.send(async move {
@@ -33,7 +34,10 @@ impl Driver {
                 Err(GivenUp::LeaseEnded) => return Done::LeaseLost,
             };
             let receipt = match &outcome {
-                Ok(CommitOutcome::Committed(receipt)) => Some(*receipt),
+                Ok(CommitOutcome::Committed(receipt)) => {
+                    host.note_alarm(alarm);
+                    Some(*receipt)
+                }
                 Ok(
                     CommitOutcome::VersionConflict { .. }
                     | CommitOutcome::StaleFence { .. }

@@ -1,6 +1,7 @@
 //! The parts that runs, workers and the operations of a runtime share: the store with its clock, the options,
 //! claims that are given back, and the open runs.
 
+mod alarms;
 mod claim;
 mod draw;
 mod options;
@@ -19,6 +20,8 @@ use tokio::time::Instant;
 pub use claim::GIVE_BACK_FOR;
 pub use options::RuntimeOptions;
 
+use alarms::Alarms;
+pub(crate) use alarms::Bell;
 pub(crate) use claim::{Claimed, Try, is_stopped};
 pub(crate) use draw::{draw_id, draw_run};
 pub(crate) use repeat::{GivenUp, until_answered};
@@ -41,6 +44,7 @@ struct Inner {
     worker: WorkerId,
     /// The store's clock. `None` before the store's first answer.
     clock: Mutex<Option<StoreClock>>,
+    alarms: Alarms,
     unbuilt: Unbuilt,
     runs: OpenRuns,
     desk: Desk,
@@ -68,6 +72,7 @@ impl Host {
             worker: options.worker.clone().unwrap_or_else(draw::draw_worker),
             options,
             clock: Mutex::new(None),
+            alarms: Alarms::default(),
             unbuilt: Unbuilt::default(),
             runs: OpenRuns::default(),
             desk,
@@ -107,6 +112,18 @@ impl Host {
     /// Returns true if the store has told its time.
     pub(crate) fn knows_time(&self) -> bool {
         self.inner.clock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Notes that a session that this process leaves to workers wants one at `alarm`, if it names an instant.
+    pub(crate) fn note_alarm(&self, alarm: Option<Timestamp>) {
+        if let Some(at) = alarm {
+            self.inner.alarms.note(at, self.now());
+        }
+    }
+
+    /// Starts to listen for the alarms that are noted here.
+    pub(crate) fn listen_for_alarms(&self) -> Bell {
+        self.inner.alarms.listen(self.now())
     }
 
     /// Returns the runs that an engine requested from this process.

@@ -149,7 +149,10 @@ impl Runtime {
             let start = prepared.not_before.map_or(Start::WithItems, Start::At);
             let new = prepared.new_session(self.program(), start, vec![prepared.item.clone()]);
             match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
-                CreateOutcome::Created { .. } => return Ok(DeliveredItem::accepted(FIRST_ITEM)),
+                CreateOutcome::Created { .. } => {
+                    self.host.note_alarm(prepared.not_before);
+                    return Ok(DeliveredItem::accepted(FIRST_ITEM));
+                }
                 CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => {}
                 CreateOutcome::Deleted => return Err(RuntimeError::NotFound { key: key() }),
             }

@@ -88,6 +88,30 @@ async fn a_new_session_begins_at_its_instant_and_no_worker_touches_it_before() {
     assert_eq!(alarm(&runtime, &started.key).await, None);
 }
 
+/// The next look of the workers is a day away.
+#[tokio::test(start_paused = true)]
+async fn workers_know_the_alarms_that_their_runtime_has_set() {
+    let (agent, store) = (waiter(), store());
+    let runtime = runtime(&store, &agent);
+    let options = WorkerOptions::default().poll(24 * HOUR);
+    let _workers = [worker(&runtime, options.clone()), worker(&runtime, options)];
+    let first = runtime.start(say(&agent, "now").in_session(mine())).await.unwrap().key;
+    sleep(HOUR / 2).await;
+    let at = alarm(&runtime, &first).await.unwrap();
+    // A later alarm does not hide this one, and an earlier one, set while the workers wait, is heard too.
+    for later in [at.after(HOUR), in_an_hour(&runtime).after(HOUR), at.after(HOUR / 2)] {
+        runtime.start(say(&agent, "later").at(later)).await.unwrap();
+    }
+    let soon = runtime.now().after(HOUR / 4);
+    let second = runtime.start(say(&agent, "soon").at(soon)).await.unwrap().key;
+    sleep(HOUR / 4 + Duration::from_millis(20)).await;
+    assert_eq!(transcript(&runtime, &second).await.len(), 2, "it began and waits for its signal");
+    assert_eq!(transcript(&runtime, &first).await.len(), 2);
+    sleep(HOUR / 4).await;
+    let session = runtime.session(&first).await.unwrap().unwrap();
+    assert_eq!((session.status, session.alarm), (SessionStatus::Idle, None));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_handle_waits_for_the_turn_of_its_message_and_others_do_not() {
     let (agent, store) = (talker(), store());

@@ -349,6 +349,33 @@ pub(crate) fn with_short_pages(store: &MemoryStore) -> Arc<dyn StateStore> {
     Arc::new(Layered::<_, ShortPages>::new(store.clone(), Arc::new(ShortPages)))
 }
 
+/// Counts the sessions in all lists of sessions.
+#[derive(Default)]
+pub(crate) struct Listed(AtomicUsize);
+
+impl Listed {
+    /// Returns the number since the last call.
+    pub(crate) fn take(&self) -> usize {
+        self.0.swap(0, Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl Layer for Listed {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let answer = request.perform(&store).await;
+        if let Ok(Answer::Sessions(page)) = &answer {
+            self.0.fetch_add(page.items.len(), Ordering::SeqCst);
+        }
+        answer
+    }
+}
+
+pub(crate) fn counting(store: &MemoryStore) -> (Arc<dyn StateStore>, Arc<Listed>) {
+    let listed = Arc::new(Listed::default());
+    (Arc::new(Layered::<_, Listed>::new(store.clone(), Arc::clone(&listed))), listed)
+}
+
 pub(crate) fn mortal(store: &MemoryStore, process: &Arc<Process>) -> Arc<dyn StateStore> {
     Arc::new(Layered::<_, Process>::new(store.clone(), Arc::clone(process)))
 }

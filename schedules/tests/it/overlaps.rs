@@ -9,7 +9,7 @@ use holdover_runtime_local::{Deliver, Fork};
 use holdover_schedules::{Overlap, SCHEDULE_LABEL, Schedule};
 
 use crate::bench::{
-    MINUTE, Program, UNDOING, World, every, instant, store_at, tenant, until, with_short_pages,
+    MINUTE, Program, UNDOING, World, counting, every, instant, store_at, tenant, until, with_short_pages,
 };
 
 const FIRST: &str = "long:20300101T001000Z";
@@ -56,6 +56,41 @@ async fn a_session_that_works_is_found_behind_more_sessions_than_a_page_holds() 
     program.done(FIRST).await;
     tokio::time::sleep(10 * MINUTE).await;
     assert_eq!(program.sessions("long").await.len(), newer + 2);
+}
+
+/// Of the sessions that have ended, each look reads one.
+#[tokio::test(start_paused = true)]
+async fn a_look_costs_the_same_however_many_sessions_have_ended() {
+    for overlap in [Overlap::Skip, Overlap::Queue, Overlap::Replace] {
+        let (store, listed) = counting(&store_at("2030-01-01T00:00:00Z"));
+        let program = Program::on(store, &World::default());
+        let schedule = Schedule::new(every(10 * MINUTE), program.short()).overlap(overlap);
+        program.add("short", &schedule).await;
+        let _works = program.work();
+        tokio::time::sleep(MINUTE).await;
+        let mut read = Vec::new();
+        for _ in 0..20 {
+            tokio::time::sleep(10 * MINUTE).await;
+            read.push(listed.take());
+        }
+        assert_eq!(program.entry("short").await.counts.started, 20, "{overlap:?}");
+        assert!(read.iter().all(|read| *read <= 2), "{overlap:?}: {read:?}");
+    }
+}
+
+/// It ended, and somebody goes on with it.
+#[tokio::test(start_paused = true)]
+async fn the_newest_session_counts_again_if_it_works_again() {
+    let (program, _works) = long(Overlap::Skip).await;
+    program.done(FIRST).await;
+    tokio::time::sleep(10 * MINUTE).await;
+    program.done(SECOND).await;
+    let second = program.sessions("long").await.remove(1).key;
+    tokio::time::sleep(MINUTE).await;
+    program.runtime.deliver(&second, Deliver::message("\"long\"")).await.unwrap();
+    tokio::time::sleep(10 * MINUTE).await;
+    assert_eq!(program.status(SECOND).await, SessionStatus::Suspended);
+    assert_eq!(program.sessions("long").await.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

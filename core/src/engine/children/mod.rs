@@ -15,7 +15,7 @@ use crate::engine::gate::asking::Asking;
 use crate::machine::steering::is_spent;
 use crate::machine::{Call, CallState};
 use crate::store::{ItemKind, StoredItem};
-use crate::words::children::{Allowance, ChildOutcome, ChildPlan, Tasks, told, told_to_code};
+use crate::words::children::{Allowance, ChildOutcome, ChildPlan, Tasks, succeeded, told, told_to_code};
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::{CallId, InboxSeq, ToolName};
 use crate::words::message::ResultStatus;
@@ -327,10 +327,12 @@ impl ChildrenHandler<'_> {
             Over::Late => "timed out: it did not end in time",
             Over::Stopped => "stopped: somebody stopped this call",
         };
-        let (ok, mut content) = told(count, fail_fast, &outcomes, ending);
-        if self.cx.run.is_planned() {
-            content = told_to_code(count, outcomes, ending, self.cx.calls().result_bytes_max());
-        }
+        let ok = succeeded(&outcomes, fail_fast);
+        let content = if self.cx.run.is_planned() {
+            told_to_code(count, outcomes, ending, self.cx.calls().result_bytes_max())
+        } else {
+            told(count, &outcomes, ending)
+        };
         if matches!(over, Over::Stopped) {
             self.count_answers(call);
         }
