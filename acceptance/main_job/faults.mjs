@@ -3,13 +3,17 @@
 
 import { EXIT } from "./scene.mjs";
 
-export const faults = [
+/** The scenes in which a process is killed. */
+export const kills = [
   ["killed in an answer", "die in an answer", killedInAnswer],
   ["killed while a call is streamed", "die in a call", killedInCall],
   ["killed in a command", "die in a command", killedInCommand],
   ["killed in an at-most-once tool", "die in a mail", killedInMail],
   ["killed in an idempotent tool", "die in a post", killedInPost],
   ["killed between approval and execution", "die after approval", killedAfterApproval],
+];
+
+export const faults = [
   ["cut off", "hang up", cutOff],
   ["told to wait shortly", "wait a little", waitsShortly],
   ["told to wait for long", "wait for long", waitsLong],

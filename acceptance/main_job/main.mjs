@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { faults } from "./faults.mjs";
-import { killAll } from "./process.mjs";
+import { faults, kills } from "./faults.mjs";
+import { Started, freePort, killAll } from "./process.mjs";
 import { Provider, WIRES } from "./provider.mjs";
 import { Scene, failures, print } from "./scene.mjs";
 import { scenes } from "./scenes.mjs";
 
 const AT_ONCE = 4;
 
-const [llmock, holdover, store] = process.argv.slice(2);
+const [llmock, holdover, store, engine] = process.argv.slice(2);
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "holdover-main-job-"));
 const world = {
@@ -22,6 +22,8 @@ const world = {
   store: store || `sqlite:${join(folder, "sessions.db")}`,
   // The mark is part of the tenants' names, so that sessions of an earlier run in the same store do not interfere.
   mark: `main-job-${Date.now().toString(36)}`,
+  // With an engine, all commands leave the runs to one worker of it, and no scene kills that.
+  engine: engine?.startsWith("restate") ? `${engine}&listen=127.0.0.1:${await freePort()}` : engine,
   providers: {},
 };
 
@@ -40,8 +42,13 @@ async function playAll() {
   for (const wire of Object.keys(WIRES)) {
     world.providers[wire] = await Provider.start(resolve(llmock), join(here, "fixtures.json"), wire);
   }
+  if (world.engine) {
+    const words = ["work", "--engine", world.engine, "--store", world.store, "--all-tenants"];
+    new Started(world.holdover, words, { HOLDOVER_STORE: "", HOLDOVER_LOG: "" });
+  }
   // The scenes that wait longest begin first.
-  const queue = [...faults.toReversed(), ...scenes].flatMap((scene) => Object.keys(WIRES).map((wire) => [wire, ...scene]));
+  const all = [...faults.toReversed(), ...(world.engine ? [] : kills), ...scenes];
+  const queue = all.flatMap((scene) => Object.keys(WIRES).map((wire) => [wire, ...scene]));
   const take = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) await play(next);
   };

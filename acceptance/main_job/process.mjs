@@ -1,6 +1,7 @@
 // Starts, watches and kills processes. Only processes that were started here are killed.
 
 import { spawn } from "node:child_process";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 
 const PATIENCE_MS = 60_000;
@@ -18,6 +19,16 @@ export async function until(what, probe) {
     if (Date.now() > deadline) throw new Error(`waited ${PATIENCE_MS} ms in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
+}
+
+/** Returns a port of this machine that nobody listens on. */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on("error", reject).listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
 }
 
 /** A started process, and the lines that it has printed so far. */

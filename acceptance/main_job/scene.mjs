@@ -53,7 +53,8 @@ export class Scene {
   /** Starts the command line on this scene's store and tenant. */
   start(...words) {
     const common = ["--store", this.store, "--tenant", this.tenant];
-    return new Started(this.holdover, [...words, ...common], { HOLDOVER_STORE: "", HOLDOVER_LOG: "" });
+    const engine = this.engine ? { HOLDOVER_ENGINE: this.engine } : {};
+    return new Started(this.holdover, [...words, ...common], { HOLDOVER_STORE: "", HOLDOVER_LOG: "", ...engine });
   }
 
   /** Runs the command line to its end. Returns its exit code, and the lines of its output, parsed as JSON. */
