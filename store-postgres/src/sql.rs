@@ -136,12 +136,6 @@ impl<'a> Sql<'a> {
         (self.bind(digests), self.bind(bytes))
     }
 
-    /// Binds the digest and the bytes of a payload.
-    pub(crate) fn bind_payload(&mut self, payload: &Payload) -> (Param, Param) {
-        let digest = payload.digest();
-        (self.bind(digest.0.as_slice()), self.bind(payload.bytes().as_ref()))
-    }
-
     /// Returns the text and the values.
     pub(crate) fn finish(self) -> Result<(String, PgArguments), sqlx::Error> {
         Ok((self.text, self.values.map_err(sqlx::Error::Encode)?))

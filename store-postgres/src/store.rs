@@ -35,7 +35,7 @@ impl PostgresStore {
     pub async fn open(options: PostgresOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await?;
         Ok(Self {
-            rows: RowStore::new(PgRows(opened)),
+            rows: RowStore::new(PgRows::new(opened)),
             #[cfg(feature = "test-access")]
             handle: std::sync::Arc::default(),
         })
@@ -83,7 +83,7 @@ impl PostgresStore {
     }
 
     pub(crate) fn opened(&self) -> &Opened {
-        &self.rows.rows().0
+        &self.rows.rows().opened
     }
 }
 

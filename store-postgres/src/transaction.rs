@@ -54,7 +54,7 @@ struct Open {
 
 impl PostgresTransaction {
     pub(crate) async fn begin(store: &RowStore<PgRows>) -> Result<Self, StoreError> {
-        let opened = &store.rows().0;
+        let opened = &store.rows().opened;
         let (caller, mut lost) = (&opened.caller, opened.lent.options().get_max_connections());
         loop {
             let begin = caller.options.begin_for_caller();
@@ -144,7 +144,7 @@ impl PostgresTransaction {
         let Some(open) = place.take() else { return Err(over(&self.unknown, operation)) };
         // This is set now, because this future may be dropped before the answer comes.
         self.unknown.store(writes, Ordering::Relaxed);
-        let caller = self.store.rows().0.caller.clone();
+        let caller = self.store.rows().opened.caller.clone();
         let made = tokio::spawn(async move {
             let within = call.within().unwrap_or(caller.options.operation_timeout * times(&call));
             let set = caller.options.set_local(caller.statement_max(&call).min(within));
@@ -228,7 +228,7 @@ impl StoreTransaction for PostgresTransaction {
         const OPERATION: &str = "check";
         let Self { open, unknown, store } = self;
         let Some(open) = open.get_mut() else { return Err(over(unknown, OPERATION)) };
-        let bound = store.rows().0.caller.options.operation_timeout + GRACE;
+        let bound = store.rows().opened.caller.options.operation_timeout + GRACE;
         let checked = timeout(bound, open.execute(CHECK.to_owned())).await.unwrap_or(Err(Fault::Silent));
         checked.map_err(|fault| fault.of(OPERATION, None, false))
     }

@@ -13,7 +13,19 @@ use std::time::Instant;
 use serde::Deserialize;
 
 /// The programs that take longest. They begin first, so that none of them runs alone at the end.
-const LONGEST: &[&str] = &[];
+const LONGEST: &[&str] = &[EXAMPLES, "holdover/trees", "holdover-core/steps", "holdover-harnesses/postgres"];
+
+/// The programs that run alone, after all others: their workers have leases of seconds, which end early if the machine is
+/// busy with something else.
+const ALONE: &[&str] = &[
+    "holdover-cli/kills",
+    "holdover-cli/engines",
+    "holdover-runtime-temporal/it",
+    "holdover-runtime-restate/it",
+];
+
+/// The name of the suite of the examples in doc comments.
+const EXAMPLES: &str = "examples in doc comments";
 
 /// The number of files that hold what suites print.
 static FILES: AtomicUsize = AtomicUsize::new(0);
@@ -87,7 +99,7 @@ pub fn build(cargo: &str, root: &Path, arguments: &[&str]) -> Result<Vec<Suite>,
     let examples =
         [cargo, "test", "--quiet", "--doc", "--no-fail-fast"].into_iter().chain(arguments.iter().copied());
     suites.push(Suite {
-        name: "examples in doc comments".to_owned(),
+        name: EXAMPLES.to_owned(),
         command: examples.map(str::to_owned).collect(),
         folder: root.to_owned(),
         package: String::new(),
@@ -123,8 +135,15 @@ fn in_order(mut suites: Vec<Suite>) -> Vec<Suite> {
     suites
 }
 
-/// Runs the suites, `at_once` of them at a time, and tells of each that ends.
+/// Runs the suites, `at_once` of them at a time, and then those that run [alone](ALONE). Tells of each that ends.
 pub fn run(suites: Vec<Suite>, at_once: usize, tell: &mut (dyn FnMut(&Ended) + Send)) -> Vec<Ended> {
+    let (alone, others) = suites.into_iter().partition(|suite| ALONE.contains(&suite.name.as_str()));
+    let mut ended = run_at_once(others, at_once, tell);
+    ended.extend(run_at_once(alone, 1, tell));
+    ended
+}
+
+fn run_at_once(suites: Vec<Suite>, at_once: usize, tell: &mut (dyn FnMut(&Ended) + Send)) -> Vec<Ended> {
     let (left, told) = (Mutex::new(VecDeque::from(suites)), Mutex::new((tell, Vec::new())));
     std::thread::scope(|threads| {
         for _ in 0..at_once {
@@ -218,6 +237,19 @@ mod tests {
             shell(mine, &script)
         };
         let ended = run(vec![waits("a", "b"), waits("b", "a")], 2, &mut |_| {});
+        assert!(ended.iter().all(|ended| ended.passed), "{ended:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn some_run_alone_after_all_others() {
+        let folder = std::env::temp_dir().join(format!("suites-alone-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let ends = folder.join("ended").display().to_string();
+        let alone =
+            |name: &str| shell(name, &format!("[ $(cat {ends} | wc -l) -ge 2 ] && echo {name} >>{ends}"));
+        let other = |name: &str| shell(name, &format!("sleep 0.2; echo {name} >>{ends}"));
+        let ended = run(vec![alone(ALONE[0]), alone(ALONE[1]), other("a"), other("b")], 2, &mut |_| {});
         assert!(ended.iter().all(|ended| ended.passed), "{ended:?}");
         std::fs::remove_dir_all(&folder).unwrap();
     }

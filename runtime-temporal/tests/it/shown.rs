@@ -15,7 +15,8 @@ use holdover_runtime_temporal::{TemporalEngine, workflow_id_of};
 use tokio::runtime::Handle;
 
 use crate::bench::{
-    PATIENCE, Server, Serving, begin, ends, file_store, key, pending, runtime, runtime_with, shared, until,
+    PATIENCE, Server, Serving, begin, ends, file_store, key, pending, runtime, runtime_leasing, runtime_with,
+    shared, until,
 };
 use crate::cast::{Caller, Pay, SECRET, agent};
 use crate::program::Program;
@@ -79,7 +80,9 @@ async fn nothing_of_the_conversation_reaches_temporal() {
     let (folder, temporal) = (tempfile::tempdir().unwrap(), server.options());
     let (tool, model) = (Pay::new(EffectClass::AtMostOnce), Caller::default());
     let agent = agent("secret", model.clone(), &tool, vec![ApprovalRule::new("pay", RuleAction::Ask)]);
-    let runtime = runtime(&file_store(folder.path()).await, &agent, &temporal);
+    // A debug build works for seconds on the long edit.
+    let store = file_store(folder.path()).await;
+    let runtime = runtime_leasing(&store, &[Arc::clone(&agent)], &temporal, Duration::from_secs(60));
     let serving = Serving::begin(&runtime, &temporal);
     let key = key("secret", "one");
     let message = Execute::new(key.tenant.clone(), Arc::clone(&agent), format!("buy a {SECRET}"));

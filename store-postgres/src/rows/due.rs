@@ -44,7 +44,7 @@ impl PgRows {
             left_out: Vec::new(),
         };
         for nth in 1..=LOOKS_MAX {
-            let looked = self.0.caller.call(look.clone()).await?;
+            let looked = self.opened.caller.call(look.clone()).await?;
             self.heard(looked.now);
             let (asked_for, is_full) = (look.asked_for(), looked.seen.len() == look.brings());
             let is_corrupt = |seen: &Seen| seen.found.is_err();

@@ -1,8 +1,11 @@
 //! The rows of sessions, in tables.
 
 mod due;
+mod given;
+mod groups;
 mod kinds;
 mod look;
+mod many;
 mod ops;
 mod put;
 mod read;
@@ -26,18 +29,28 @@ use holdover_store::{
     Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
 };
 
-use crate::call::Call;
+use self::groups::Groups;
+use self::write::Apply;
+use crate::call::{self, Call};
 use crate::open::Opened;
 
 /// The most attempts to remove an unreadable session that others write at the same time.
 const REMOVALS_MAX: usize = 100;
 
 /// Rows in one schema of a database.
-pub(crate) struct PgRows(pub(crate) Opened);
+pub(crate) struct PgRows {
+    pub(crate) opened: Opened,
+    groups: Groups,
+}
 
 impl PgRows {
+    pub(crate) fn new(opened: Opened) -> Self {
+        let groups = Groups::new(opened.caller.clone());
+        Self { opened, groups }
+    }
+
     fn heard(&self, now: Timestamp) {
-        self.0.heard.hear(now);
+        self.opened.heard.hear(now);
     }
 
     /// Returns the call that [`Rows::read`] makes.
@@ -45,9 +58,18 @@ impl PgRows {
         read::ReadOne { key: key.clone(), wants: wants.to_vec() }
     }
 
-    /// Returns the call that [`Rows::apply`] makes for each write.
+    /// Starts to apply a write.
+    fn start(&self, write: &Arc<Write>) -> Applying {
+        if many::can_share(write) {
+            Applying::Shared(self.groups.start(Arc::clone(write)))
+        } else {
+            Applying::Alone(self.opened.caller.start(Apply::new(Arc::clone(write))))
+        }
+    }
+
+    /// Returns the call that applies one write.
     pub(crate) fn applies(write: &Arc<Write>) -> impl Call<Outcome = Verdict> + use<> {
-        write::Apply::new(Arc::clone(write))
+        Apply::new(Arc::clone(write))
     }
 
     /// Notes a committed write, and announces the change if its statement has not.
@@ -59,7 +81,22 @@ impl PgRows {
     async fn told(&self, write: &Write, now: Timestamp) {
         let urgent = write.change(write.from).is_some_and(|change| change.is_urgent());
         if let Some(change) = write.change(now).filter(|_| !urgent) {
-            self.0.hints.tell(change).await;
+            self.opened.hints.tell(change).await;
+        }
+    }
+}
+
+/// A write that is being applied, in a statement with others or alone. It goes on, also if nobody waits for its verdict.
+enum Applying {
+    Shared(groups::Started),
+    Alone(call::Started<Apply>),
+}
+
+impl Applying {
+    async fn verdict(self) -> Result<Verdict, StoreError> {
+        match self {
+            Self::Shared(started) => started.ended().await,
+            Self::Alone(started) => started.ended().await,
         }
     }
 }
@@ -67,29 +104,29 @@ impl PgRows {
 #[async_trait]
 impl Rows for PgRows {
     fn capabilities(&self) -> Capabilities {
-        self.0.caller.server.capabilities()
+        self.opened.caller.server.capabilities()
     }
 
     fn now(&self) -> Option<Timestamp> {
-        self.0.heard.now()
+        self.opened.heard.now()
     }
 
     fn patience(&self) -> Option<Duration> {
-        Some(self.0.caller.options.operation_timeout)
+        Some(self.opened.caller.options.operation_timeout)
     }
 
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
-        let found = self.0.caller.call(Self::reads(key, wants)).await?;
+        let found = self.opened.caller.call(Self::reads(key, wants)).await?;
         self.heard(found.now);
         Ok(found)
     }
 
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
-        // Each write is a statement on a connection of its own. All are started before the first is awaited.
-        let calls: Vec<_> = writes.iter().map(|write| self.0.caller.start(Self::applies(write))).collect();
-        let mut verdicts = Vec::with_capacity(calls.len());
-        for (call, write) in calls.into_iter().zip(&writes) {
-            let verdict = call.ended().await;
+        // All are started before the first is awaited.
+        let made: Vec<_> = writes.iter().map(|write| self.start(write)).collect();
+        let mut verdicts = Vec::with_capacity(made.len());
+        for (made, write) in made.into_iter().zip(&writes) {
+            let verdict = made.verdict().await;
             match &verdict {
                 Ok(Verdict::Applied { now, .. }) => self.was_applied(write, *now).await,
                 Ok(Verdict::Taken { now, .. }) => self.heard(*now),
@@ -114,7 +151,10 @@ impl Rows for PgRows {
         after: Option<&SessionPlace>,
         limit: usize,
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
-        self.0.caller.call(sessions::Sessions { query: query.clone(), after: after.cloned(), limit }).await
+        self.opened
+            .caller
+            .call(sessions::Sessions { query: query.clone(), after: after.cloned(), limit })
+            .await
     }
 
     async fn pending(
@@ -124,7 +164,10 @@ impl Rows for PgRows {
         limit: usize,
         bytes: usize,
     ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
-        self.0.caller.call(scan::Pending { query: query.clone(), after: after.cloned(), limit, bytes }).await
+        self.opened
+            .caller
+            .call(scan::Pending { query: query.clone(), after: after.cloned(), limit, bytes })
+            .await
     }
 
     async fn resting(
@@ -133,11 +176,11 @@ impl Rows for PgRows {
         after: Option<&SessionPlace>,
         limit: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
-        self.0.caller.call(scan::Resting { rule: rule.clone(), after: after.cloned(), limit }).await
+        self.opened.caller.call(scan::Resting { rule: rule.clone(), after: after.cloned(), limit }).await
     }
 
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
-        self.0.caller.call(scan::Dead { before, limit }).await
+        self.opened.caller.call(scan::Dead { before, limit }).await
     }
 
     async fn remove_unreadable(
@@ -146,10 +189,10 @@ impl Rows for PgRows {
         life: Option<Incarnation>,
     ) -> Result<bool, StoreError> {
         for _ in 0..REMOVALS_MAX {
-            let told = self.0.caller.call(remove::Told { key: key.clone(), life }).await?;
+            let told = self.opened.caller.call(remove::Told { key: key.clone(), life }).await?;
             let Some(told) = told else { return Ok(false) };
-            let removal = write::Apply::removal(Arc::new(told.write(key)));
-            if let Verdict::Applied { .. } = self.0.caller.call(removal).await? {
+            let removal = Apply::removal(Arc::new(told.write(key)));
+            if let Verdict::Applied { .. } = self.opened.caller.call(removal).await? {
                 return Ok(true);
             }
         }
@@ -158,7 +201,7 @@ impl Rows for PgRows {
     }
 
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
-        self.0.hints.wait(&watch, at_most).await;
+        self.opened.hints.wait(&watch, at_most).await;
         Ok(())
     }
 }

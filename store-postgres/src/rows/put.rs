@@ -5,38 +5,43 @@ use holdover_store::ids::PendingId;
 use holdover_store::payload::Digest;
 use holdover_store::rows::{Kind, Row, RowKey, answer_columns, wake_name};
 use holdover_store::rules::SessionRow;
-use holdover_store::{PendingCall, RunRecord, StoredItem, Wake};
+use holdover_store::{Checkpoint, PendingCall, RunRecord, StoredItem, Wake};
 
+use super::given::Given;
 use super::kinds::table;
 use crate::sql::{Param, Sql, int, push};
 
 /// Iterates over the contents of the rows that match a pattern.
 macro_rules! each {
     ($rows:expr, $row:pat => $value:expr) => {
-        $rows.iter().filter_map(|row| if let $row = row { Some($value) } else { None })
+        $rows.rows.iter().filter_map(|row| if let $row = row { Some($value) } else { None })
     };
 }
 
-/// Writes rows of one kind of a session.
-pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&Row]) {
+/// Writes rows of one kind. `session` is the session of the first row.
+pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &Given<&Row>) {
     match kind {
         Kind::Labels => labels(sql, session, rows),
         Kind::Definition | Kind::State => {
-            for row in rows {
-                if let Row::Definition(payload) | Row::State(payload) = row {
-                    let (digest, payload) = sql.bind_payload(payload);
-                    one(sql, kind, "digest, payload", &[digest, payload], true);
-                }
-            }
+            let payloads = each!(rows, Row::Definition(payload) | Row::State(payload) => payload);
+            let (digests, payloads) = sql.bind_payloads(payloads);
+            into(
+                sql,
+                kind,
+                "digest, payload",
+                &[digests, payloads],
+                There::Gets("", "digest, payload"),
+                rows,
+            );
         }
         Kind::Message => {
             let messages: Vec<_> = each!(rows, Row::Message(message) => message).collect();
             let seqs = sql.bind(messages.iter().map(|message| int(message.seq.0)).collect::<Vec<_>>());
             let at = sql.bind(messages.iter().map(|message| message.at.as_ms()).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(messages.iter().map(|message| &message.payload));
-            into(sql, kind, "seq, at, digest, payload", &[seqs, at, digests, payloads], There::Never);
+            into(sql, kind, "seq, at, digest, payload", &[seqs, at, digests, payloads], There::Never, rows);
         }
-        Kind::Events => rows.iter().for_each(|row| events(sql, row)),
+        Kind::Events => events(sql, rows),
         Kind::Item => items(sql, rows),
         // The item's row contains its key.
         Kind::Key => {}
@@ -45,41 +50,40 @@ pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&
             let calls = sql.bind(staged.iter().map(|staged| staged.call.as_str()).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(staged.iter().map(|staged| &staged.payload));
             let there = There::Gets("call", "digest, payload");
-            into(sql, kind, "call, digest, payload", &[calls, digests, payloads], there);
+            into(sql, kind, "call, digest, payload", &[calls, digests, payloads], there, rows);
         }
         Kind::Start | Kind::Opened => {
-            let keys: Vec<RowKey> = rows.iter().map(|row| row.key()).collect();
+            let keys: Vec<RowKey> = rows.rows.iter().map(|row| row.key()).collect();
             let names = sql.bind(keys.iter().map(RowKey::as_name).collect::<Vec<_>>());
             let start = ("call", There::Stays("call"));
             let (column, there) = if kind == Kind::Start { start } else { ("id", There::Never) };
-            into(sql, kind, column, &[names], there);
+            into(sql, kind, column, &[names], there, rows);
         }
         Kind::Pending => pending(sql, rows),
         Kind::Run => runs(sql, rows),
         Kind::Checkpoint => {
-            for row in rows {
-                let Row::Checkpoint(checkpoint) = row else { continue };
-                let numbers = [
-                    int(checkpoint.id.0),
-                    int(checkpoint.epoch.0),
-                    int(checkpoint.last_message.0),
-                    int(checkpoint.last_event.0),
-                    checkpoint.at.as_ms(),
-                    i64::from(checkpoint.format.0),
-                ];
-                let mut values: Vec<Param> = numbers.into_iter().map(|number| sql.bind(number)).collect();
-                let (digest, payload) = sql.bind_payload(&checkpoint.state);
-                values.extend([digest, payload]);
-                let columns = "id, epoch, last_message, last_event, at, format, digest, payload";
-                one(sql, kind, columns, &values, false);
-            }
+            let checkpoints: Vec<_> = each!(rows, Row::Checkpoint(checkpoint) => checkpoint).collect();
+            let numbers: [fn(&Checkpoint) -> i64; 6] = [
+                |checkpoint| int(checkpoint.id.0),
+                |checkpoint| int(checkpoint.epoch.0),
+                |checkpoint| int(checkpoint.last_message.0),
+                |checkpoint| int(checkpoint.last_event.0),
+                |checkpoint| checkpoint.at.as_ms(),
+                |checkpoint| i64::from(checkpoint.format.0),
+            ];
+            let bound = |of: fn(&Checkpoint) -> i64| checkpoints.iter().copied().map(of).collect::<Vec<_>>();
+            let mut values: Vec<Param> = numbers.into_iter().map(|of| sql.bind(bound(of))).collect();
+            let (digests, states) = sql.bind_payloads(checkpoints.iter().map(|checkpoint| &checkpoint.state));
+            values.extend([digests, states]);
+            let columns = "id, epoch, last_message, last_event, at, format, digest, payload";
+            into(sql, kind, columns, &values, There::Never, rows);
         }
         Kind::Delta => {
             let deltas: Vec<_> = each!(rows, Row::Delta(delta) => delta).collect();
             let places = sql.bind(deltas.iter().map(|delta| int(delta.place)).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(deltas.iter().map(|delta| &delta.payload));
             let there = There::Gets("place", "digest, payload");
-            into(sql, kind, "place, digest, payload", &[places, digests, payloads], there);
+            into(sql, kind, "place, digest, payload", &[places, digests, payloads], there, rows);
         }
     }
 }
@@ -91,7 +95,8 @@ enum There {
     Never,
     /// The row with the same value in this column stays as it is.
     Stays(&'static str),
-    /// The row with the same value in the first column gets new values in the others.
+    /// The row with the same value in the first column gets new values in the others. Without a first column, a session has
+    /// at most one row.
     Gets(&'static str, &'static str),
 }
 
@@ -103,44 +108,28 @@ fn excluded(columns: &str) -> String {
 }
 
 /// Writes rows whose columns are passed as arrays.
-fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], there: There) {
+fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], there: There, rows: &Given<&Row>) {
     let (schema, name) = (&sql.names.schema, table(kind).name);
-    let values: Vec<String> = values.iter().map(Param::to_string).collect();
-    let selected = columns.replace(", ", ", v.");
+    // Arrays of arrays are passed as arrays of texts.
+    let selected = columns.replace(", ", ", v.").replace("v.sizes", "v.sizes::bigint[]");
+    let joined = rows.joined(sql, "v", columns, values);
     push!(
         sql,
-        ", put_{name} AS (INSERT INTO {schema}{name} (sid, {columns}) SELECT s.sid, v.{selected} \
-         FROM s CROSS JOIN unnest({}) AS v ({columns})",
-        values.join(", ")
+        ", put_{name} AS (INSERT INTO {schema}{name} (sid, {columns}) SELECT s.sid, v.{selected} FROM s {joined}"
     );
     match there {
         There::Never => {}
         There::Stays(key) => push!(sql, " ON CONFLICT (sid, {key}) DO NOTHING"),
         There::Gets(key, columns) => {
-            push!(sql, " ON CONFLICT (sid, {key}) DO UPDATE SET {}", excluded(columns));
+            let comma = if key.is_empty() { "" } else { ", " };
+            push!(sql, " ON CONFLICT (sid{comma}{key}) DO UPDATE SET {}", excluded(columns));
         }
     }
     push!(sql, ")");
 }
 
-/// Writes one row. If `replaces`, overwrites the existing row; the kind must have at most one row per session.
-fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replaces: bool) {
-    let (schema, name) = (&sql.names.schema, table(kind).name);
-    let nth = values.first().map_or_else(String::new, |value| value.to_string().replace('$', "_"));
-    let values: Vec<String> = values.iter().map(Param::to_string).collect();
-    push!(
-        sql,
-        ", put_{name}{nth} AS (INSERT INTO {schema}{name} (sid, {columns}) SELECT s.sid, {} FROM s",
-        values.join(", ")
-    );
-    if replaces {
-        push!(sql, " ON CONFLICT (sid) DO UPDATE SET {}", excluded(columns));
-    }
-    push!(sql, ")");
-}
-
-/// Writes labels. Each row names its session, so that a session can be found by a label.
-fn labels(sql: &mut Sql<'_>, session: &SessionRow, rows: &[&Row]) {
+/// Writes the labels of a new session. Each row names its session, so that a session can be found by a label.
+fn labels(sql: &mut Sql<'_>, session: &SessionRow, rows: &Given<&Row>) {
     let labels = each!(rows, Row::Labels(labels) => labels);
     let labels: Vec<(&String, &String)> = labels.flat_map(|labels| &labels.0).collect();
     let each = |value: &str| vec![value.to_owned(); labels.len()];
@@ -152,21 +141,28 @@ fn labels(sql: &mut Sql<'_>, session: &SessionRow, rows: &[&Row]) {
         sql.bind(each(session.key.id.as_str())),
     ];
     let there = There::Gets("name", "value");
-    into(sql, Kind::Labels, "name, value, tenant, created_at, id", &values, there);
+    into(sql, Kind::Labels, "name, value, tenant, created_at, id", &values, there, rows);
 }
 
-/// Writes the events of one commit as one row, which holds their bytes one after another.
-fn events(sql: &mut Sql<'_>, row: &Row) {
-    let Row::Events(batch) = row else { return };
-    let (joined, sizes) = batch.join();
-    let sizes = sizes.map(|sizes| sizes.into_iter().map(|size| int(size as u64)).collect::<Vec<_>>());
-    let (seq, at) = (sql.bind(int(batch.last.0)), sql.bind(batch.at.as_ms()));
-    let (digest, payload) = sql.bind_payload(&joined);
-    let sizes = sql.bind(sizes);
-    one(sql, Kind::Events, "seq, at, digest, payload, sizes", &[seq, at, digest, payload, sizes], false);
+/// Writes the events of each commit as one row, which holds their bytes one after another.
+fn events(sql: &mut Sql<'_>, rows: &Given<&Row>) {
+    let batches: Vec<_> = each!(rows, Row::Events(batch) => (batch, batch.join())).collect();
+    let seqs = sql.bind(batches.iter().map(|(batch, _)| int(batch.last.0)).collect::<Vec<_>>());
+    let at = sql.bind(batches.iter().map(|(batch, _)| batch.at.as_ms()).collect::<Vec<_>>());
+    let (digests, payloads) = sql.bind_payloads(batches.iter().map(|(_, (joined, _))| joined));
+    let sizes = batches.iter().map(|(_, (_, sizes))| sizes.as_deref().map(array_text));
+    let sizes = sql.bind(sizes.collect::<Vec<_>>());
+    let values = [seqs, at, digests, payloads, sizes];
+    into(sql, Kind::Events, "seq, at, digest, payload, sizes", &values, There::Never, rows);
 }
 
-fn items(sql: &mut Sql<'_>, rows: &[&Row]) {
+/// Returns numbers as the text of an array, such as `{1,2}`.
+fn array_text(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    format!("{{{}}}", numbers.join(","))
+}
+
+fn items(sql: &mut Sql<'_>, rows: &Given<&Row>) {
     let items: Vec<(&StoredItem, Wake, &Digest)> =
         each!(rows, Row::Item { item, wake, content } => (item, *wake, content)).collect();
     let mut values = vec![
@@ -187,10 +183,10 @@ fn items(sql: &mut Sql<'_>, rows: &[&Row]) {
     let (digests, payloads) = sql.bind_payloads(items.iter().map(|(item, ..)| &item.payload));
     values.extend([digests, payloads]);
     let columns = "seq, key, content, kind, wake, pending, settles, at, digest, payload";
-    into(sql, Kind::Item, columns, &values, There::Never);
+    into(sql, Kind::Item, columns, &values, There::Never, rows);
 }
 
-fn pending(sql: &mut Sql<'_>, rows: &[&Row]) {
+fn pending(sql: &mut Sql<'_>, rows: &Given<&Row>) {
     let calls: Vec<(i64, &PendingCall)> =
         each!(rows, Row::Pending { order, call } => (int(*order), call)).collect();
     let deadline = |call: &PendingCall| call.deadline.unwrap_or_default().as_ms();
@@ -215,10 +211,10 @@ fn pending(sql: &mut Sql<'_>, rows: &[&Row]) {
                    deadline, opened_at, digest, payload";
     let changed = "place, incarnation, call, kind, needed, answered, last_answer, endless, deadline, opened_at, \
                    digest, payload";
-    into(sql, Kind::Pending, columns, &values, There::Gets("id", changed));
+    into(sql, Kind::Pending, columns, &values, There::Gets("id", changed), rows);
 }
 
-fn runs(sql: &mut Sql<'_>, rows: &[&Row]) {
+fn runs(sql: &mut Sql<'_>, rows: &Given<&Row>) {
     let runs: Vec<&RunRecord> = each!(rows, Row::Run(run) => run).collect();
     let mut values = vec![
         sql.bind(runs.iter().map(|run| int(run.epoch.0)).collect::<Vec<_>>()),
@@ -234,5 +230,5 @@ fn runs(sql: &mut Sql<'_>, rows: &[&Row]) {
     let (digests, details) = sql.bind_some_payloads(details);
     values.extend([digests, details]);
     let rest = "run, worker, found, parent, started_at, ended_at, outcome, digest, detail";
-    into(sql, Kind::Run, &format!("epoch, {rest}"), &values, There::Gets("epoch", rest));
+    into(sql, Kind::Run, &format!("epoch, {rest}"), &values, There::Gets("epoch", rest), rows);
 }

@@ -18,7 +18,7 @@ use holdover_store::time::Timestamp;
 use sqlx::postgres::PgRow;
 
 use super::kinds::table;
-use super::ops::rows;
+use super::ops::{Part, rows};
 use super::session::bind_slot;
 use crate::call::Call;
 use crate::columns::Columns;
@@ -109,7 +109,7 @@ impl Call for Apply {
             if let Some(prefix) = &write.copy {
                 copy(sql, prefix);
             }
-            rows(sql, row, &write.ops);
+            rows(sql, &[Part { place: None, session: row, ops: &write.ops }]);
         }
         answer(sql, write, taken, times.1);
     }
@@ -250,7 +250,7 @@ fn hint(sql: &mut Sql<'_>, write: &Write) -> String {
 }
 
 /// Returns the keys of rows to insert that may already exist.
-fn keys_of(write: &Write) -> Vec<RowKey> {
+pub(super) fn keys_of(write: &Write) -> Vec<RowKey> {
     // A new incarnation has no rows.
     if write.row_before().is_none() || write.ends_life() {
         return Vec::new();
