@@ -12,7 +12,8 @@
 //! A write is one statement too. It applies only if the session's row still has the token on which the write was
 //! decided, and every write replaces the token. [`RowStore`](holdover_store::rows::RowStore) decides in the program
 //! what is written. The database holds no code, except for a view that shows people what is stored, and its two
-//! functions. If a handle has claimed a run, a commit of that run usually takes one round trip.
+//! functions. If a handle has claimed a run, a commit of that run usually takes one round trip. Commits of different
+//! sessions that are made at once share a statement, and so a sync.
 //!
 //! A service with tables of its own in the database can change them and a session in one transaction: see
 //! [`PostgresStore::begin`].

@@ -16,8 +16,9 @@ const USAGE: &str = "usage: cargo xtask trace --write    writes the counts of do
        cargo xtask lines [FOLDER]   prints how many lines of code each crate has
        cargo xtask long [NAME...]   runs tests with large counts, and writes docs/long-run.md
                                     without a name: the parts that did not pass at this commit
-       cargo xtask test [--jobs N] ARGUMENT...
-                                    does the same as `cargo test ARGUMENT...`, with N test programs at once
+       cargo xtask test [--only SUITE=FILTER]... ARGUMENT...
+                                    does the same as `cargo test ARGUMENT...`, with two test programs at once; of a
+                                    suite such as holdover-core/steps, runs only the tests that match the filter
 
 cargo test -p xtask checks the rules";
 
@@ -80,14 +81,20 @@ fn public_api(write: bool) -> Result<String, String> {
 /// Runs the tests that `cargo test` would run with these arguments, and tells of each program that ends. What failed is
 /// told once more at the end.
 fn test(words: &[&str], tell: &mut (dyn FnMut(&str) + Send)) -> Result<String, String> {
-    let (jobs, arguments) = match words {
-        ["--jobs", jobs, arguments @ ..] => (jobs.parse().map_err(|_| USAGE.to_owned())?, arguments),
-        arguments => (2, arguments),
-    };
+    let (mut arguments, mut only) = (words, Vec::new());
+    while let ["--only", limit, rest @ ..] = arguments {
+        only.push(limit.split_once('=').ok_or_else(|| format!("--only {limit}: is not SUITE=FILTER"))?);
+        arguments = rest;
+    }
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = root.canonicalize().map_err(|error| error.to_string())?;
-    let ended = suites::run(suites::build(&cargo, &root, arguments)?, jobs, &mut |ended| {
+    let mut found = suites::build(&cargo, &root, arguments)?;
+    for (name, filter) in only {
+        let suite = found.iter_mut().find(|suite| suite.name == name);
+        suite.ok_or_else(|| format!("--only {name}: there is no such suite"))?.limit(filter);
+    }
+    let ended = suites::run(found, &mut |ended| {
         let (word, tests) = (if ended.passed { "ok" } else { "FAILED" }, ended.tests());
         tell(&format!("{:>5} s  {word:6}  {}: {tests} tests passed", ended.seconds, ended.name));
     });

@@ -13,7 +13,7 @@ use std::time::Instant;
 use serde::Deserialize;
 
 /// The programs that take longest. They begin first, so that none of them runs alone at the end.
-const LONGEST: &[&str] = &[EXAMPLES, "holdover/trees", "holdover-core/steps", "holdover-harnesses/postgres"];
+const LONGEST: &[&str] = &[EXAMPLES, "holdover/trees", "holdover-core/steps"];
 
 /// The programs that run alone, after all others: their workers have leases of seconds, which end early if the machine is
 /// busy with something else.
@@ -135,10 +135,10 @@ fn in_order(mut suites: Vec<Suite>) -> Vec<Suite> {
     suites
 }
 
-/// Runs the suites, `at_once` of them at a time, and then those that run [alone](ALONE). Tells of each that ends.
-pub fn run(suites: Vec<Suite>, at_once: usize, tell: &mut (dyn FnMut(&Ended) + Send)) -> Vec<Ended> {
+/// Runs the suites, two at a time, and then those that run [alone](ALONE). Tells of each that ends.
+pub fn run(suites: Vec<Suite>, tell: &mut (dyn FnMut(&Ended) + Send)) -> Vec<Ended> {
     let (alone, others) = suites.into_iter().partition(|suite| ALONE.contains(&suite.name.as_str()));
-    let mut ended = run_at_once(others, at_once, tell);
+    let mut ended = run_at_once(others, 2, tell);
     ended.extend(run_at_once(alone, 1, tell));
     ended
 }
@@ -162,6 +162,11 @@ fn run_at_once(suites: Vec<Suite>, at_once: usize, tell: &mut (dyn FnMut(&Ended)
 }
 
 impl Suite {
+    /// Limits the suite to the tests whose names contain this text.
+    pub fn limit(&mut self, filter: &str) {
+        self.command.push(filter.to_owned());
+    }
+
     /// Runs the suite to its end. A suite that cannot be run has failed.
     fn run(&self) -> Ended {
         let began = Instant::now();
@@ -217,7 +222,7 @@ mod tests {
             Suite { command: vec!["/no/such/program".to_owned()], ..shell("missing", "") },
         ];
         let mut told = Vec::new();
-        let mut ended = run(suites, 2, &mut |ended| told.push(ended.name.clone()));
+        let mut ended = run(suites, &mut |ended| told.push(ended.name.clone()));
         ended.sort_by(|a, b| a.name.cmp(&b.name));
         let passed: Vec<_> =
             ended.iter().map(|ended| (ended.name.as_str(), ended.passed, ended.tests())).collect();
@@ -236,7 +241,7 @@ mod tests {
             let script = format!("touch {folder}/{mine}; until [ -e {folder}/{other} ]; do sleep 0.01; done");
             shell(mine, &script)
         };
-        let ended = run(vec![waits("a", "b"), waits("b", "a")], 2, &mut |_| {});
+        let ended = run(vec![waits("a", "b"), waits("b", "a")], &mut |_| {});
         assert!(ended.iter().all(|ended| ended.passed), "{ended:?}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
@@ -249,7 +254,7 @@ mod tests {
         let alone =
             |name: &str| shell(name, &format!("[ $(cat {ends} | wc -l) -ge 2 ] && echo {name} >>{ends}"));
         let other = |name: &str| shell(name, &format!("sleep 0.2; echo {name} >>{ends}"));
-        let ended = run(vec![alone(ALONE[0]), alone(ALONE[1]), other("a"), other("b")], 2, &mut |_| {});
+        let ended = run(vec![alone(ALONE[0]), alone(ALONE[1]), other("a"), other("b")], &mut |_| {});
         assert!(ended.iter().all(|ended| ended.passed), "{ended:?}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
