@@ -135,7 +135,7 @@ fn in_order(mut suites: Vec<Suite>) -> Vec<Suite> {
     suites
 }
 
-/// Runs the suites, two at a time, and then those that run [alone](ALONE). Tells of each that ends.
+/// Runs the suites, two at a time, and then those that run alone. Tells of each that ends.
 pub fn run(suites: Vec<Suite>, tell: &mut (dyn FnMut(&Ended) + Send)) -> Vec<Ended> {
     let (alone, others) = suites.into_iter().partition(|suite| ALONE.contains(&suite.name.as_str()));
     let mut ended = run_at_once(others, 2, tell);
