@@ -14,6 +14,8 @@ use crate::schedules::SCHEDULE_LABEL;
 
 /// The most pages that are read for one look. A page may have few sessions, or none.
 const PAGES_MAX: u32 = 64;
+/// The time before which a look begins, because a session that appears later may be created a little earlier.
+const MARGIN_MS: i64 = 60_000;
 
 /// The sessions of a schedule that work.
 #[derive(Debug, Default)]
@@ -35,7 +37,8 @@ impl Working {
         since: Option<Timestamp>,
     ) -> Result<Self, RuntimeError> {
         let mut query = of_schedule(tenant, name, PAGE_ROWS_MAX);
-        query.created = since.map_or(TimeRange::ALWAYS, TimeRange::since);
+        let since_then = since.map(|since| Timestamp::from_ms(since.as_ms().saturating_sub(MARGIN_MS)));
+        query.created = since_then.map_or(TimeRange::ALWAYS, TimeRange::since);
         let mut found = Self { sessions: Vec::new(), since };
         let mut newest = None;
         for _ in 0..PAGES_MAX {
@@ -46,6 +49,9 @@ impl Working {
             if query.page.after.is_none() {
                 break;
             }
+        }
+        if query.page.after.is_some() {
+            return Ok(found);
         }
         found.since = found.sessions.last().map(|oldest| oldest.created_at).or(newest).or(since);
         Ok(found)

@@ -4,6 +4,7 @@
 mod support;
 
 use futures::future::join_all;
+use futures::poll;
 use holdover_launcher::Launcher;
 use holdover_store::ids::{CallId, MessageSeq};
 use holdover_store::payload::Payload;
@@ -32,7 +33,7 @@ impl World {
         let server = launcher.postgres(&[("shared_preload_libraries", "pg_stat_statements")]).unwrap();
         let mut admin = Admin::at(&server.url()).await;
         admin.run("CREATE EXTENSION pg_stat_statements").await;
-        let options = options(&server.url());
+        let options = options(&server.url()).application("groups").connections_max(12);
         let store = PostgresStore::open(options.clone()).await.unwrap();
         let mut claims = Vec::new();
         for nth in 0..SESSIONS {
@@ -54,6 +55,16 @@ impl World {
         let counted = (self.admin.number(&many).await, self.admin.number(&one).await);
         self.admin.run("SELECT pg_stat_statements_reset()").await;
         counted
+    }
+
+    /// Locks sessions, until the transaction of the returned connection ends.
+    async fn hold(&self, sessions: &[usize]) -> Admin {
+        let mut holder = Admin::at(&self.server.url()).await;
+        let schema = schema_of(&self.options);
+        let names: Vec<String> = sessions.iter().map(|session| format!("'s{session}'")).collect();
+        let names = names.join(", ");
+        holder.run(&format!("BEGIN; SELECT FROM {schema}.session WHERE id IN ({names}) FOR UPDATE")).await;
+        holder
     }
 
     /// Commits in all sessions at once.
@@ -133,31 +144,63 @@ async fn sessions_that_write_at_once_share_statements_and_each_keeps_what_is_its
     world.store.close().await;
 }
 
+/// Their writes begin first, so that each of them is under way alone.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_somebody_holds_keeps_no_other_from_being_written() {
-    const HELD: usize = 10;
+async fn sessions_that_somebody_holds_keep_no_other_from_being_written() {
     let mut world = World::begin().await;
-    let mut holder = Admin::at(&world.server.url()).await;
-    let schema = schema_of(&world.options);
-    holder.run(&format!("BEGIN; SELECT FROM {schema}.session WHERE id = 's{HELD}' FOR UPDATE")).await;
+    let mut holder = world.hold(&[0, 1, 10]).await;
     world.statements().await;
-    let mut begun: Vec<_> = world
-        .claims
-        .iter()
-        .map(|claim| {
-            let (store, fence) = (world.store.clone(), claim.fence.clone());
-            tokio::spawn(async move { store.commit(&fence, commit(1)).await })
-        })
-        .collect();
-    let held = begun.remove(HELD);
+    let begun = world.claims.iter().map(|claim| {
+        let (store, fence) = (world.store.clone(), claim.fence.clone());
+        tokio::spawn(async move { store.commit(&fence, commit(1)).await })
+    });
+    let mut begun: Vec<_> = begun.collect();
+    let held = [begun.remove(10), begun.remove(1), begun.remove(0)];
     for saved in join_all(begun).await {
         assert!(matches!(saved, Ok(Ok(CommitOutcome::Committed(_)))), "{saved:?}");
     }
-    assert!(!held.is_finished(), "it waits for its own session");
+    assert!(held.iter().all(|held| !held.is_finished()), "each waits for its own session");
     holder.run("ROLLBACK").await;
-    let saved = held.await.unwrap();
-    assert!(matches!(saved, Ok(CommitOutcome::Committed(_))), "{saved:?}");
+    for saved in join_all(held).await {
+        assert!(matches!(saved, Ok(Ok(CommitOutcome::Committed(_)))), "{saved:?}");
+    }
     assert!(world.statements().await.0 > 0, "none was shared");
+    world.store.close().await;
+}
+
+/// The caller of the first write has gone; the second one may have been decided before the first was made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_whose_caller_has_gone_and_the_next_one_are_made_one_after_the_other() {
+    const TWICE: usize = 5;
+    let mut world = World::begin().await;
+    let mut holder = world.hold(&[0, 1]).await;
+    world.statements().await;
+    let commits = |which: std::ops::Range<usize>, nth| {
+        let begun = world.claims[which].iter().map(move |claim| (claim.fence.clone(), commit(nth)));
+        let begun = begun.map(|(fence, commit)| {
+            let store = world.store.clone();
+            tokio::spawn(async move { store.commit(&fence, commit).await })
+        });
+        begun.collect::<Vec<_>>()
+    };
+    let mut begun = commits(0..2, 1);
+    {
+        let mut dropped = Box::pin(world.store.commit(&world.claims[TWICE].fence, commit(1)));
+        assert!(poll!(dropped.as_mut()).is_pending());
+    }
+    begun.extend(commits(TWICE..TWICE + 1, 2));
+    begun.extend(commits(6..20, 1));
+    for saved in join_all(begun.drain(2..)).await {
+        assert!(matches!(saved, Ok(Ok(CommitOutcome::Committed(_)))), "{saved:?}");
+    }
+    holder.run("ROLLBACK").await;
+    join_all(begun).await;
+    let saved = world.store.commit(&world.claims[TWICE].fence, commit(3)).await.unwrap();
+    assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    let said = world.messages(TWICE).await;
+    assert_eq!(said, [1, 2, 3].map(|nth| format!("{{\"message\":{nth}}}")));
+    let session = world.store.load_session(&key(&format!("s{TWICE}"))).await.unwrap().unwrap();
+    assert_eq!((session.last_message.0, session.last_event.0), (3, 6));
     world.store.close().await;
 }
 

@@ -40,6 +40,8 @@ pub struct Suite {
     /// The folder of the package; a test begins there.
     folder: PathBuf,
     package: String,
+    /// True if only some tests run. Then one must.
+    is_limited: bool,
 }
 
 /// What a suite came to.
@@ -96,6 +98,9 @@ pub fn build(cargo: &str, root: &Path, arguments: &[&str]) -> Result<Vec<Suite>,
     }
     let said = String::from_utf8_lossy(&output.stdout);
     let mut suites: Vec<Suite> = said.lines().filter_map(suite).collect();
+    if suites.is_empty() {
+        return Err("cargo names no test program".to_owned());
+    }
     let examples =
         [cargo, "test", "--quiet", "--doc", "--no-fail-fast"].into_iter().chain(arguments.iter().copied());
     suites.push(Suite {
@@ -103,6 +108,7 @@ pub fn build(cargo: &str, root: &Path, arguments: &[&str]) -> Result<Vec<Suite>,
         command: examples.map(str::to_owned).collect(),
         folder: root.to_owned(),
         package: String::new(),
+        is_limited: false,
     });
     Ok(in_order(suites))
 }
@@ -119,6 +125,7 @@ fn suite(line: &str) -> Option<Suite> {
         command: vec![executable, "--quiet".to_owned()],
         folder: manifest.parent()?.to_owned(),
         package,
+        is_limited: false,
     })
 }
 
@@ -165,6 +172,7 @@ impl Suite {
     /// Limits the suite to the tests whose names contain this text.
     pub fn limit(&mut self, filter: &str) {
         self.command.push(filter.to_owned());
+        self.is_limited = true;
     }
 
     /// Runs the suite to its end. A suite that cannot be run has failed.
@@ -174,7 +182,10 @@ impl Suite {
             Ok(ended) => ended,
             Err(error) => (false, format!("{error}\n")),
         };
-        Ended { name: self.name.clone(), passed, seconds: began.elapsed().as_secs(), printed }
+        let mut ended =
+            Ended { name: self.name.clone(), passed, seconds: began.elapsed().as_secs(), printed };
+        ended.passed &= !self.is_limited || ended.tests() > 0;
+        ended
     }
 
     fn printed(&self) -> std::io::Result<(bool, String)> {
@@ -210,7 +221,13 @@ mod tests {
 
     fn shell(name: &str, script: &str) -> Suite {
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-        Suite { name: name.to_owned(), command, folder: std::env::temp_dir(), package: name.to_owned() }
+        Suite {
+            name: name.to_owned(),
+            command,
+            folder: std::env::temp_dir(),
+            package: name.to_owned(),
+            is_limited: false,
+        }
     }
 
     #[test]
@@ -220,15 +237,16 @@ mod tests {
             shell("good", good),
             shell("bad", "echo \"panicked in $CARGO_PKG_NAME\" >&2; exit 101"),
             Suite { command: vec!["/no/such/program".to_owned()], ..shell("missing", "") },
+            Suite { is_limited: true, ..shell("none", "echo 'test result: ok. 0 passed; 0 failed'") },
         ];
         let mut told = Vec::new();
         let mut ended = run(suites, &mut |ended| told.push(ended.name.clone()));
         ended.sort_by(|a, b| a.name.cmp(&b.name));
         let passed: Vec<_> =
             ended.iter().map(|ended| (ended.name.as_str(), ended.passed, ended.tests())).collect();
-        assert_eq!(passed, [("bad", false, 0), ("good", true, 9), ("missing", false, 0)]);
+        assert_eq!(passed, [("bad", false, 0), ("good", true, 9), ("missing", false, 0), ("none", false, 0)]);
         assert_eq!(ended[0].printed, "panicked in bad\n");
-        assert_eq!(told.len(), 3);
+        assert_eq!(told.len(), 4);
     }
 
     #[test]

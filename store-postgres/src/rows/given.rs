@@ -3,6 +3,7 @@
 use crate::sql::{Param, Sql};
 
 /// Rows or keys of one kind.
+#[derive(Clone)]
 pub(super) struct Given<T> {
     pub(super) rows: Vec<T>,
     /// The place of the session of each row, if the statement writes several sessions.
@@ -25,6 +26,20 @@ impl<T> Given<T> {
     /// Returns true if a row belongs to the session at this place.
     pub(super) fn names(&self, place: Option<i64>) -> bool {
         place.map_or(!self.rows.is_empty(), |place| self.places.contains(&place))
+    }
+
+    /// Leaves out the sessions that have a row in `others`.
+    pub(super) fn leave_out<U>(&mut self, others: &Given<U>) {
+        if self.places.is_empty() {
+            if !others.rows.is_empty() {
+                self.rows.clear();
+            }
+            return;
+        }
+        let keeps: Vec<bool> = self.places.iter().map(|place| !others.places.contains(place)).collect();
+        let (mut of_rows, mut of_places) = (keeps.iter(), keeps.iter());
+        self.rows.retain(|_| of_rows.next() == Some(&true));
+        self.places.retain(|_| of_places.next() == Some(&true));
     }
 
     /// Returns a join of the written sessions `s` with these arrays, which have a value for each row. Each row joins its

@@ -87,10 +87,17 @@ fn clear(sql: &mut Sql<'_>, kind: Kind, sessions: &Given<()>, parts: &[Part<'_>]
             }
         }
     }
+    let mut sessions = sessions.clone();
+    if table(kind).place.is_empty() {
+        // The write replaces the only row of a session.
+        sessions.leave_out(&kept);
+        kept = Given::default();
+    }
+    if sessions.rows.is_empty() {
+        return;
+    }
     let joined = sessions.joined(sql, "k", "", &[]);
     let found = match table(kind).place {
-        // The write replaces the only row.
-        "" if !kept.rows.is_empty() => return,
         _ if kept.rows.is_empty() => "true".to_owned(),
         place => {
             let places = bind_places(sql, &kept.rows.iter().collect::<Vec<_>>());

@@ -34,17 +34,23 @@ pub(super) struct Apply {
     write: Arc<Write>,
     /// True if all existing rows of the session are removed.
     clears: bool,
+    within: Option<Duration>,
 }
 
 impl Apply {
     pub(super) fn new(write: Arc<Write>) -> Self {
-        let clears = write.ends_life();
-        Self { write, clears }
+        let (clears, within) = (write.ends_life(), write.within);
+        Self { write, clears, within }
+    }
+
+    /// Returns a call that has this much time left.
+    pub(super) fn within(write: Arc<Write>, left: Duration) -> Self {
+        Self { within: Some(left), ..Self::new(write) }
     }
 
     /// Returns the call that removes a session whose write does not contain its row.
     pub(super) fn removal(write: Arc<Write>) -> Self {
-        Self { write, clears: true }
+        Self { clears: true, ..Self::new(write) }
     }
 }
 
@@ -64,7 +70,7 @@ impl Call for Apply {
     }
 
     fn within(&self) -> Option<Duration> {
-        self.write.within
+        self.within
     }
 
     fn is_long(&self) -> bool {
