@@ -108,6 +108,22 @@ pub const PARTS: &[Part] = &[
         &["test", "-p", "holdover-harnesses", "--test", "redis_cluster"],
     ),
     part(
+        "broken-stores",
+        "every broken store under every case",
+        &[],
+        &[
+            "run",
+            "-p",
+            "holdover-conformance-tests",
+            "--features",
+            "mutants",
+            "--bin",
+            "mutants",
+            "--",
+            "--all",
+        ],
+    ),
+    part(
         "decisions",
         "decisions of 64 people on each store",
         &[("HOLDOVER_DECISIONS", 200)],

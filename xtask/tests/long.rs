@@ -51,10 +51,11 @@ fn each_part_names_tests_that_are_there() {
     let tree = Tree::here();
     for part in PARTS {
         let behind = |word: &str| part.cargo.iter().skip_while(|one| **one != word).nth(1);
-        let target = behind("--test").expect("each part names a target");
+        let folder = if part.cargo.contains(&"--bin") { "src/bin" } else { "tests" };
+        let target = behind("--test").or(behind("--bin")).expect("each part names a target");
         let source = match behind("--").and_then(|filter| filter.strip_suffix("::")) {
-            Some(module) => format!("/tests/{target}/{module}.rs"),
-            None => format!("/tests/{target}"),
+            Some(module) => format!("/{folder}/{target}/{module}.rs"),
+            None => format!("/{folder}/{target}"),
         };
         let is_there = tree.ending(".rs").any(|path| {
             path.ends_with(&source)

@@ -82,7 +82,12 @@ pub(crate) struct Matrix {
 
 impl Matrix {
     /// Runs every judged case against the references and against these broken stores.
-    pub(crate) fn of(references: &'static [Mutant], mutants: &[&'static Mutant]) -> Self {
+    /// Runs the cases. `named` returns the cases under which a broken store runs, or `None` for all of them.
+    pub(crate) fn of(
+        references: &'static [Mutant],
+        mutants: &[&'static Mutant],
+        named: &(dyn Fn(&Mutant) -> Option<Vec<String>> + Sync),
+    ) -> Self {
         let cases: Vec<&'static Case> = all().filter(|case| is_judged(case)).collect();
         let sound = on_every_processor(&cases, |case| {
             let tried = references.iter().map(|reference| tried(reference, case, u64::MAX));
@@ -91,10 +96,13 @@ impl Matrix {
         let reference_fails = cases.iter().zip(&sound).filter(|(_, tried)| tried.how.is_some());
         let reference_fails = reference_fails.map(|(case, _)| case.id).collect();
         let rows = on_every_processor(mutants, |mutant| {
-            let killers = cases.iter().zip(&sound).filter_map(|(case, sound)| {
-                let operations_max = sound.operations * OPERATIONS_TIMES + OPERATIONS_BESIDE;
-                tried(mutant, case, operations_max).how.map(|how| Killer { id: case.id, how })
-            });
+            let named = named(mutant);
+            let runs = |case: &Case| named.as_ref().is_none_or(|named| named.iter().any(|id| id == case.id));
+            let killers =
+                cases.iter().zip(&sound).filter(|(case, _)| runs(case)).filter_map(|(case, sound)| {
+                    let operations_max = sound.operations * OPERATIONS_TIMES + OPERATIONS_BESIDE;
+                    tried(mutant, case, operations_max).how.map(|how| Killer { id: case.id, how })
+                });
             Row { mutant, killers: killers.collect() }
         });
         Self { cases, reference_fails, rows }

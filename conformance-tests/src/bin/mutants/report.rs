@@ -1,6 +1,7 @@
 //! The kill matrix as text for the console and as Markdown. Neither depends on the time or on chance, so two runs give
 //! the same text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::matrix::{How, Killer, Matrix, Row};
@@ -44,7 +45,7 @@ pub(crate) fn markdown(matrix: &Matrix) -> String {
          and distributed must kill one. Left out are {left_out} cases, which other tests try on broken stores of their own: the stories that are drawn at random (`prop.*`: \
          `tests/scripts.rs`, on some of these stores), the processes that are killed (`child_process`: `harnesses/tests/sqlite_kills.rs`), \
          the connections that are cut (`wire_faults`: `tests/wire.rs`), and the places that nobody has opened, or that are damaged (`raw_data`: \
-         `tests/schema.rs`). Written, and compared with what is here, by\n\n\
+         `tests/schema.rs`). Without `--write` or `--all`, each store runs under the cases that are named here for it. Written, and compared with what is here, by\n\n\
          ```\ncargo run -p holdover-conformance-tests --features mutants --bin mutants -- --write\n```\n\n\
          ## Broken stores\n\n\
          | broken store | what is broken | killed by | cases |\n|---|---|---|---|\n",
@@ -66,6 +67,19 @@ pub(crate) fn markdown(matrix: &Matrix) -> String {
         let _ = writeln!(text, "| `{}` | {} | {} |", case.id, case.level, matrix.kills(case.id));
     }
     text
+}
+
+/// Returns the cases that the page names for each broken store, in the order of the suite.
+pub(crate) fn killers_on(page: &str) -> BTreeMap<String, Vec<String>> {
+    let row = |line: &str| {
+        let [name, _, _, cases] = line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>()[..]
+        else {
+            return None;
+        };
+        let cases: Vec<String> = cases.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        (!cases.is_empty()).then(|| (name.to_owned(), cases))
+    };
+    page.lines().filter_map(row).collect()
 }
 
 /// Names a killer and, unless a comparison failed, the way in which it failed.
