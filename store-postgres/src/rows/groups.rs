@@ -133,12 +133,13 @@ impl Waiting {
     fn next(&mut self) -> Vec<Job> {
         let (mut group, mut left, mut places) = (Vec::new(), VecDeque::new(), HashSet::new());
         let mut bytes = 0;
-        while let Some(job) = self.jobs.pop_front() {
+        while group.len() < WRITES_MAX
+            && let Some(job) = self.jobs.pop_front()
+        {
             let place = job.write.before.as_ref().map(|before| before.place);
             let size = job.write.bytes();
             let is_late = job.asked.elapsed() > WAITED_MAX;
-            let fits =
-                group.len() < WRITES_MAX && bytes + size <= BYTES_MAX && !places.contains(&place) && !is_late;
+            let fits = bytes + size <= BYTES_MAX && !places.contains(&place) && !is_late;
             if group.is_empty() || fits {
                 bytes += size;
                 places.insert(place);

@@ -115,7 +115,7 @@ impl Matrix {
 
     /// Returns the cases of the levels core and distributed that kill nothing.
     pub(crate) fn idle(&self) -> impl Iterator<Item = &'static str> {
-        let must = self.cases.iter().filter(|case| [Level::Core, Level::Distributed].contains(&case.level));
+        let must = self.cases.iter().filter(|case| must_kill(case));
         must.map(|case| case.id).filter(|id| self.kills(id) == 0)
     }
 
@@ -125,6 +125,11 @@ impl Matrix {
             && self.rows.iter().all(|row| row.counts(self.cases.len()))
             && self.idle().next().is_none()
     }
+}
+
+/// Returns true if a case must kill a store: one of the levels core and distributed.
+pub(crate) fn must_kill(case: &Case) -> bool {
+    [Level::Core, Level::Distributed].contains(&case.level)
 }
 
 /// Returns true if a case is part of the matrix. Random scripts take long and have a test of their own. A store in

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::matrix::{How, Killer, Matrix, Row};
+use holdover_conformance_tests::Case;
+
+use crate::fault::Mutant;
+use crate::matrix::{How, Killer, Matrix, Row, must_kill};
 
 /// The maximum number of killers that the Markdown names for a store.
 const KILLERS_SHOWN: usize = 5;
@@ -67,6 +70,30 @@ pub(crate) fn markdown(matrix: &Matrix) -> String {
         let _ = writeln!(text, "| `{}` | {} | {} |", case.id, case.level, matrix.kills(case.id));
     }
     text
+}
+
+/// Returns what the page lacks of the broken stores and the cases that there are, or says against them: a store or a case
+/// that is not on it, a store that too many cases kill, and a case that must kill a store and kills none.
+pub(crate) fn faults_of(page: &str, stores: &[&Mutant], cases: &[&'static Case]) -> Vec<String> {
+    let rows: Vec<Vec<&str>> =
+        page.lines().map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect();
+    let count = |name: &str, cells: usize| {
+        let row = rows.iter().find(|row| row.len() == cells && row[0] == name)?;
+        row.get(2)?.parse::<usize>().ok()
+    };
+    let of_stores = stores.iter().filter_map(|store| match count(store.name, 4) {
+        None => Some(format!("broken store {}: is not on the page", store.name)),
+        Some(killers) if killers * 3 > cases.len() => {
+            Some(format!("broken store {}: is too coarse", store.name))
+        }
+        Some(_) => None,
+    });
+    let of_cases = cases.iter().filter_map(|case| match count(&format!("`{}`", case.id), 3) {
+        None => Some(format!("case {}: is not on the page", case.id)),
+        Some(0) if must_kill(case) => Some(format!("case {}: kills no store", case.id)),
+        Some(_) => None,
+    });
+    of_stores.chain(of_cases).collect()
 }
 
 /// Returns the cases that the page names for each broken store, in the order of the suite.
