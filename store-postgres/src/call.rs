@@ -84,19 +84,17 @@ pub(crate) struct Started<C: Call> {
     operation: &'static str,
     key: Option<SessionKey>,
     writes: bool,
-    asked: Instant,
 }
 
 impl<C: Call> Started<C> {
     /// Waits for the end of the call.
     pub(crate) async fn ended(self) -> Result<C::Outcome, StoreError> {
-        let made = self.made.await.unwrap_or_else(|_| {
+        self.made.await.unwrap_or_else(|_| {
             let detail = "the runtime ended before the answer came";
             let error = StoreError::new(StoreErrorKind::Unavailable, self.operation, detail);
             let error = error.retry(if self.writes { Retry::OutcomeUnknown } else { Retry::Later });
             Err(StoreError { key: self.key.map(Box::new), ..error })
-        });
-        made.map_err(|error| waited(error, self.asked.elapsed()))
+        })
     }
 }
 
@@ -111,11 +109,17 @@ impl Caller {
         let caller = self.clone();
         let (operation, key, writes) = (call.operation(), call.key().cloned(), call.writes());
         let made = tokio::spawn(async move { caller.make(&call).await });
-        Started { made, operation, key, writes, asked: Instant::now() }
+        Started { made, operation, key, writes }
+    }
+
+    /// Makes a call in this task, which must not be dropped before the outcome is there.
+    pub(crate) async fn make<C: Call>(&self, call: &C) -> Result<C::Outcome, StoreError> {
+        let asked = Instant::now();
+        self.outcome(call).await.map_err(|error| waited(error, asked.elapsed()))
     }
 
     /// Returns the outcome of a call. All its waits share one deadline.
-    async fn make<C: Call>(&self, call: &C) -> Result<C::Outcome, StoreError> {
+    async fn outcome<C: Call>(&self, call: &C) -> Result<C::Outcome, StoreError> {
         let mut undone = 0;
         // Each connection may have been lost or become useless while it was idle.
         let mut lost = self.pool.most();

@@ -87,6 +87,18 @@ impl fmt::Display for Param {
     }
 }
 
+/// Parts of a text, separated by commas.
+pub(crate) struct Commas<I>(pub(crate) I);
+
+impl<I: Iterator<Item: fmt::Display> + Clone> fmt::Display for Commas<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.clone().enumerate().try_for_each(|(number, part)| {
+            let comma = if number == 0 { "" } else { ", " };
+            write!(f, "{comma}{part}")
+        })
+    }
+}
+
 /// Adds formatted text to a statement.
 macro_rules! push {
     ($sql:expr, $($text:tt)*) => {

@@ -22,8 +22,8 @@ fn a_step_on_postgres() {
         ("exchanges", 2.0),
         ("statements", 2.0),
         ("bytes of log", 5_100.0),
-        (ALLOCATIONS, 820.0),
-        (ALLOCATED, 132_000.0),
+        (ALLOCATIONS, 530.0),
+        (ALLOCATED, 127_000.0),
         (HOPS, 4.0),
     ];
     let at = (&server, &relay);

@@ -29,7 +29,7 @@ fn a_step_on_sqlite() {
         ("writes", 2.0),
         ("synced groups", 2.0),
         ("bytes of log", 35_500.0),
-        (ALLOCATIONS, 385.0),
+        (ALLOCATIONS, 355.0),
         (ALLOCATED, 79_000.0),
         (HOPS, 4.0),
     ];

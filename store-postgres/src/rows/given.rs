@@ -1,6 +1,6 @@
 //! The rows or keys of one kind in a statement, and the sessions to which they belong.
 
-use crate::sql::{Param, Sql};
+use crate::sql::{Commas, Param, Sql};
 
 /// Rows or keys of one kind.
 #[derive(Clone)]
@@ -45,18 +45,17 @@ impl<T> Given<T> {
     /// Returns a join of the written sessions `s` with these arrays, which have a value for each row. Each row joins its
     /// session as `name`, with these columns. Without arrays, returns one for the sessions that have a row.
     pub(super) fn joined(&self, sql: &mut Sql<'_>, name: &str, columns: &str, arrays: &[Param]) -> String {
-        let arrays: Vec<String> = arrays.iter().map(Param::to_string).collect();
-        let arrays = arrays.join(", ");
+        let listed = Commas(arrays.iter());
         match (self.places.is_empty(), arrays.is_empty()) {
             (true, true) => String::new(),
-            (true, false) => format!("CROSS JOIN unnest({arrays}) AS {name} ({columns})"),
+            (true, false) => format!("CROSS JOIN unnest({listed}) AS {name} ({columns})"),
             (false, true) => {
                 let places = sql.bind(self.places.clone());
                 format!("JOIN unnest({places}) AS {name} (sid) ON {name}.sid = s.sid")
             }
             (false, false) => {
                 let places = sql.bind(self.places.clone());
-                format!("JOIN unnest({places}, {arrays}) AS {name} (sid, {columns}) ON {name}.sid = s.sid")
+                format!("JOIN unnest({places}, {listed}) AS {name} (sid, {columns}) ON {name}.sid = s.sid")
             }
         }
     }

@@ -4,6 +4,7 @@
 //! together with all others that wait. So groups grow with the load, and a session alone has none.
 
 use std::collections::{HashSet, VecDeque};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -79,30 +80,24 @@ impl Groups {
             begins
         };
         if begins {
-            let slot = Slot { groups: self.clone(), held: true };
-            tokio::spawn(slot.work());
+            Slot { groups: self.clone(), held: true }.begin();
         }
         Started(verdict)
     }
 
-    /// Makes one statement, or one for each write that goes out alone. Returns when it is over, or takes long.
+    /// Makes one statement, or one for each write that goes out alone.
     async fn make(&self, group: Vec<Job>) {
-        let groups = self.clone();
-        let made = tokio::spawn(async move {
-            match <[Job; 1]>::try_from(group) {
-                Ok([job]) => job.alone(&groups.caller).await,
-                Err(group) => groups.together(group).await,
-            }
-        });
-        // It goes on, also if it is not awaited.
-        let _ = timeout(SLOW, made).await;
+        match <[Job; 1]>::try_from(group) {
+            Ok([job]) => job.alone(&self.caller).await,
+            Err(group) => self.together(group).await,
+        }
     }
 
     /// Makes a statement of several writes. Those that it did not apply are made alone, and all of them if it failed
     /// because of one: so one write harms no other, and each gets the verdict that it would have got alone.
     async fn together(&self, group: Vec<Job>) {
         let writes: Vec<_> = group.iter().map(|job| Arc::clone(&job.write)).collect();
-        let applied = match self.caller.call(ApplyMany::new(writes)).await {
+        let applied = match self.caller.make(&ApplyMany::new(writes)).await {
             Ok(applied) => applied,
             // The server does not answer, or what it did is not known. Alone, no write would fare better.
             Err(error) if error.kind == StoreErrorKind::Unavailable => {
@@ -165,10 +160,19 @@ struct Slot {
 }
 
 impl Slot {
-    /// Makes statements until no write waits.
+    /// Starts a task that makes statements until no write waits.
+    fn begin(self) {
+        tokio::spawn(self.work());
+    }
+
     async fn work(mut self) {
+        let groups = self.groups.clone();
         while let Some(group) = self.next() {
-            self.groups.make(group).await;
+            let mut made = pin!(groups.make(group));
+            if timeout(SLOW, &mut made).await.is_err() {
+                self.begin();
+                return made.await;
+            }
         }
     }
 
@@ -203,7 +207,7 @@ impl Job {
     async fn alone(self, caller: &Caller) {
         let within = self.write.within.unwrap_or(caller.options.operation_timeout);
         let left = within.saturating_sub(self.asked.elapsed());
-        let verdict = caller.call(Apply::within(Arc::clone(&self.write), left)).await;
+        let verdict = caller.make(&Apply::within(Arc::clone(&self.write), left)).await;
         self.ends(verdict);
     }
 

@@ -13,7 +13,7 @@ use holdover_store::time::Timestamp;
 use sqlx::postgres::PgRow;
 
 use super::ops::{Part, rows};
-use super::session::bind_sessions;
+use super::values::bind_sessions;
 use super::write::keys_of;
 use crate::call::Call;
 use crate::columns::Columns;
@@ -93,14 +93,12 @@ impl Call for ApplyMany {
         let sharing = self.sharing();
         let places: Vec<i64> = sharing.iter().map(Sharing::place).collect();
         held(sql, &sharing, &places);
-        let (columns, source) = bind_sessions(sql, &places, sharing.iter().map(|one| one.after));
-        let set: Vec<String> = columns.iter().map(|(column, value)| format!("{column} = {value}")).collect();
-        let schema = &sql.names.schema;
+        let (values, source) = bind_sessions(sql, &places, sharing.iter().map(|one| one.after));
+        let (schema, set) = (&sql.names.schema, values.assignments());
         push!(
             sql,
-            ", s AS (UPDATE {schema}session t SET {} FROM ok JOIN {source} ON v.sid = ok.sid WHERE t.sid = ok.sid \
-             RETURNING t.sid, ok.at)",
-            set.join(", ")
+            ", s AS (UPDATE {schema}session t SET {set} FROM ok JOIN {source} ON v.sid = ok.sid WHERE t.sid = ok.sid \
+             RETURNING t.sid, ok.at)"
         );
         let parts: Vec<Part<'_>> = sharing.iter().map(Sharing::part).collect();
         rows(sql, &parts);

@@ -13,6 +13,7 @@ mod remove;
 mod scan;
 mod session;
 mod sessions;
+mod values;
 mod write;
 
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! Writes rows. The rows of most kinds are passed as arrays, so the text of the statement is the same for any number
 //! of rows.
 
+use std::fmt;
+
 use holdover_store::ids::PendingId;
 use holdover_store::payload::Digest;
 use holdover_store::rows::{Kind, Row, RowKey, answer_columns, wake_name};
@@ -9,7 +11,7 @@ use holdover_store::{Checkpoint, PendingCall, RunRecord, StoredItem, Wake};
 
 use super::given::Given;
 use super::kinds::table;
-use crate::sql::{Param, Sql, int, push};
+use crate::sql::{Commas, Param, Sql, int, push};
 
 /// Iterates over the contents of the rows that match a pattern.
 macro_rules! each {
@@ -100,11 +102,13 @@ enum There {
     Gets(&'static str, &'static str),
 }
 
-/// Assigns to each column the value of the row that was to be inserted.
-fn excluded(columns: &str) -> String {
-    let columns: Vec<String> =
-        columns.split(", ").map(|column| format!("{column} = excluded.{column}")).collect();
-    columns.join(", ")
+/// Assigns to a column the value of the row that was to be inserted.
+struct Excluded<'c>(&'c str);
+
+impl fmt::Display for Excluded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{0} = excluded.{0}", self.0)
+    }
 }
 
 /// Writes rows whose columns are passed as arrays.
@@ -122,7 +126,8 @@ fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], there: T
         There::Stays(key) => push!(sql, " ON CONFLICT (sid, {key}) DO NOTHING"),
         There::Gets(key, columns) => {
             let comma = if key.is_empty() { "" } else { ", " };
-            push!(sql, " ON CONFLICT (sid{comma}{key}) DO UPDATE SET {}", excluded(columns));
+            let set = Commas(columns.split(", ").map(Excluded));
+            push!(sql, " ON CONFLICT (sid{comma}{key}) DO UPDATE SET {set}");
         }
     }
     push!(sql, ")");

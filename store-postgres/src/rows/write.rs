@@ -19,7 +19,7 @@ use sqlx::postgres::PgRow;
 
 use super::kinds::table;
 use super::ops::{Part, rows};
-use super::session::bind_slot;
+use super::values::{Values, bind_slot};
 use crate::call::Call;
 use crate::columns::Columns;
 use crate::error::Fault;
@@ -95,21 +95,21 @@ impl Call for Apply {
                     if write.copy.is_some() { " AND EXISTS (SELECT FROM source)" } else { "" }
                 );
                 match after.as_ref().and_then(|after| bind_slot(sql, after)) {
-                    Some(columns) => update(sql, write, &columns, &only),
+                    Some(values) => update(sql, write, &values, &only),
                     None => delete(sql, &only),
                 }
                 if self.clears {
                     clear_all(sql, place);
                 }
             }
-            (None, Some(after)) => {
-                let columns = bind_slot(sql, after).unwrap_or_default();
-                insert(sql, write, &columns, times);
-            }
-            (None, None) => push!(
-                sql,
-                "ok AS (SELECT NULL::bigint AS at WHERE false), s AS (SELECT NULL::bigint AS sid, NULL::bigint AS at)"
-            ),
+            (None, after) => match after.as_ref().and_then(|after| bind_slot(sql, after)) {
+                Some(values) => insert(sql, write, &values, times),
+                None => push!(
+                    sql,
+                    "ok AS (SELECT NULL::bigint AS at WHERE false), \
+                     s AS (SELECT NULL::bigint AS sid, NULL::bigint AS at)"
+                ),
+            },
         }
         if let Some(row) = write.row_after() {
             if let Some(prefix) = &write.copy {
@@ -178,15 +178,13 @@ fn held(
     );
 }
 
-fn update(sql: &mut Sql<'_>, write: &Write, columns: &[(&'static str, String)], only: &str) {
-    let schema = &sql.names.schema;
-    let set: Vec<String> = columns.iter().map(|(column, value)| format!("{column} = {value}")).collect();
+fn update(sql: &mut Sql<'_>, write: &Write, values: &Values<'_>, only: &str) {
+    let (schema, set) = (&sql.names.schema, values.assignments());
     // A new incarnation in place of an old one gets another number, because the rows of both exist for a moment.
     let place = if write.ends_life() && write.row_after().is_some() { ", sid = DEFAULT" } else { "" };
     push!(
         sql,
-        ", s AS (UPDATE {schema}session t SET {}{place} FROM ok WHERE t.sid = ok.sid{only} RETURNING t.sid, ok.at)",
-        set.join(", ")
+        ", s AS (UPDATE {schema}session t SET {set}{place} FROM ok WHERE t.sid = ok.sid{only} RETURNING t.sid, ok.at)"
     );
 }
 
@@ -199,25 +197,17 @@ fn delete(sql: &mut Sql<'_>, only: &str) {
 }
 
 /// Inserts the row of a key that has none. If another transaction inserts it first, this write is lost.
-fn insert(
-    sql: &mut Sql<'_>,
-    write: &Write,
-    columns: &[(&'static str, String)],
-    (from, until): (Param, Param),
-) {
+fn insert(sql: &mut Sql<'_>, write: &Write, values: &Values<'_>, (from, until): (Param, Param)) {
     let (tenant, id) = (sql.bind(write.key.tenant.as_str()), sql.bind(write.key.id.as_str()));
     let (schema, clock) = (&sql.names.schema, &sql.names.clock);
-    let names: Vec<&str> = columns.iter().map(|(column, _)| *column).collect();
-    let values: Vec<&str> = columns.iter().map(|(_, value)| value.as_str()).collect();
+    let (names, values) = (values.names(), values.values());
     let only = if write.copy.is_some() { " WHERE EXISTS (SELECT FROM source)" } else { "" };
     push!(
         sql,
         "c AS MATERIALIZED (SELECT {clock} AS at), \
          ok AS MATERIALIZED (SELECT c.at FROM c WHERE c.at >= {from} AND c.at < {until}), \
-         s AS (INSERT INTO {schema}session (tenant, id, {}) SELECT {tenant}, {id}, {} FROM ok{only} \
-             ON CONFLICT (tenant, id) DO NOTHING RETURNING sid, {clock} AS at)",
-        names.join(", "),
-        values.join(", ")
+         s AS (INSERT INTO {schema}session (tenant, id, {names}) SELECT {tenant}, {id}, {values} FROM ok{only} \
+             ON CONFLICT (tenant, id) DO NOTHING RETURNING sid, {clock} AS at)"
     );
 }
 

@@ -79,7 +79,7 @@ use crate::{
 ///   the key if the error concerns one session.
 #[async_trait]
 pub trait Rows: Send + Sync + 'static {
-    /// Returns the promises of this backend under its present settings.
+    /// Returns the promises of this backend under its present settings. The bounds in bytes are always the same.
     fn capabilities(&self) -> Capabilities;
 
     /// Returns the store's clock if this process can read it without the backend. The result is never ahead

@@ -44,8 +44,7 @@ impl<R: Rows> StateStore for RowStore<R> {
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
         const OPERATION: &str = "create_session";
-        let capabilities = self.capabilities();
-        Limits::of(&capabilities, OPERATION).creation(&new).map_err(|error| error.on(&new.key))?;
+        Limits::of(self.bounds(), OPERATION).creation(&new).map_err(|error| error.on(&new.key))?;
         let (mut outcome, now) = self.ask(OPERATION, &new.key, &ops::create::Create(&new)).await?;
         if let CreateOutcome::Created { claim, .. } = &mut outcome {
             *claim = claim.take().filter(|claim| claim.lease_ends > now);
@@ -121,8 +120,7 @@ impl<R: Rows> StateStore for RowStore<R> {
 
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         const OPERATION: &str = "claim_session";
-        let capabilities = self.capabilities();
-        Limits::of(&capabilities, OPERATION).claim(&claim).map_err(|error| error.on(key))?;
+        Limits::of(self.bounds(), OPERATION).claim(&claim).map_err(|error| error.on(key))?;
         let (outcome, now) = self.ask(OPERATION, key, &ops::claim::ClaimSession(&claim)).await?;
         if let ClaimOutcome::Claimed(claim) = &outcome {
             if claim.lease_ends <= now {
@@ -134,7 +132,7 @@ impl<R: Rows> StateStore for RowStore<R> {
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
-        Limits::of(&self.capabilities(), "claim_due").lease(claim.lease)?;
+        Limits::of(self.bounds(), "claim_due").lease(claim.lease)?;
         if claim.runs.is_empty() {
             return Ok(Vec::new());
         }
@@ -151,33 +149,31 @@ impl<R: Rows> StateStore for RowStore<R> {
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError> {
         const OPERATION: &str = "compare_and_set_status";
-        let capabilities = self.capabilities();
-        Limits::of(&capabilities, OPERATION).items(&cas.items).map_err(|error| error.on(key))?;
+        Limits::of(self.bounds(), OPERATION).items(&cas.items).map_err(|error| error.on(key))?;
         Ok(self.ask(OPERATION, key, &ops::status::CompareAndSet(&cas)).await?.0)
     }
 
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
         const OPERATION: &str = "renew_lease";
-        Limits::of(&self.capabilities(), OPERATION).lease(lease).map_err(|error| error.on(&fence.key))?;
+        Limits::of(self.bounds(), OPERATION).lease(lease).map_err(|error| error.on(&fence.key))?;
         Ok(self.ask(OPERATION, &fence.key, &ops::lease::Renew { fence, lease }).await?.0)
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {
         const OPERATION: &str = "stage_result";
-        let capabilities = self.capabilities();
-        Limits::of(&capabilities, OPERATION).staging(&staging).map_err(|error| error.on(&fence.key))?;
+        Limits::of(self.bounds(), OPERATION).staging(&staging).map_err(|error| error.on(&fence.key))?;
         let ask = ops::stage::Stage { fence, staging: &staging };
         Ok(self.ask(OPERATION, &fence.key, &ask).await?.0)
     }
 
     async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
-        commit.check(&self.capabilities()).map_err(|error| error.on(&fence.key))?;
+        commit.check(self.bounds()).map_err(|error| error.on(&fence.key))?;
         let ask = ops::commit::CommitRun { fence, commit: &commit };
         Ok(self.ask("commit", &fence.key, &ask).await?.0)
     }
 
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError> {
-        batch.check(&self.capabilities()).map_err(|error| error.on(&fence.key))?;
+        batch.check(self.bounds()).map_err(|error| error.on(&fence.key))?;
         let ask = ops::delta::AppendDeltas { fence, batch: &batch };
         Ok(self.ask("append_deltas", &fence.key, &ask).await?.0)
     }
@@ -188,8 +184,7 @@ impl<R: Rows> StateStore for RowStore<R> {
 
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError> {
         const OPERATION: &str = "deliver";
-        let capabilities = self.capabilities();
-        Limits::of(&capabilities, OPERATION).delivery(&item).map_err(|error| error.on(key))?;
+        Limits::of(self.bounds(), OPERATION).delivery(&item).map_err(|error| error.on(key))?;
         Ok(self.ask(OPERATION, key, &ops::deliver::Deliver(&item)).await?.0)
     }
 
@@ -199,8 +194,7 @@ impl<R: Rows> StateStore for RowStore<R> {
         interrupt: Interrupt,
     ) -> Result<InterruptOutcome, StoreError> {
         const OPERATION: &str = "request_interrupt";
-        let capabilities = self.capabilities();
-        Limits::of(&capabilities, OPERATION).interrupt(&interrupt).map_err(|error| error.on(key))?;
+        Limits::of(self.bounds(), OPERATION).interrupt(&interrupt).map_err(|error| error.on(key))?;
         Ok(self.ask(OPERATION, key, &ops::interrupt::RequestInterrupt(&interrupt)).await?.0)
     }
 
@@ -315,8 +309,7 @@ impl<R: Rows> StateStore for RowStore<R> {
     ) -> Result<ForkOutcome, StoreError> {
         const OPERATION: &str = "fork_session";
         to.check(from).map_err(|error| error.on(from))?;
-        let capabilities = self.capabilities();
-        Limits::of(&capabilities, OPERATION).fork(&to).map_err(|error| error.on(from))?;
+        Limits::of(self.bounds(), OPERATION).fork(&to).map_err(|error| error.on(from))?;
         let wants = [Want::number(Kind::Checkpoint, at.0)];
         loop {
             let facts = Facts::found(self.read(OPERATION, from, &wants).await?, &wants);

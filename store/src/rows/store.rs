@@ -1,7 +1,7 @@
 //! The store on top of rows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::ask::{Ask, Decision, Draft};
@@ -18,7 +18,8 @@ use super::{DueQuery, Rows, ops};
 use crate::ids::{SessionKey, StateFormat, TenantId};
 use crate::time::Timestamp;
 use crate::{
-    Claim, ClaimDue, PAGE_BYTES_MAX, PendingCall, PendingQuery, Queues, Retry, StoreError, StoreErrorKind,
+    Capabilities, Claim, ClaimDue, PAGE_BYTES_MAX, PendingCall, PendingQuery, Queues, Retry, StoreError,
+    StoreErrorKind,
 };
 
 /// The longest time between a decision and its application. After that time the operation is decided again.
@@ -41,6 +42,7 @@ pub struct RowStore<R> {
     held: Arc<Held>,
     granted: Arc<Granted>,
     turns: Arc<Mutex<Turns>>,
+    bounds: Arc<OnceLock<Capabilities>>,
 }
 
 /// The tenant that had the last turn, for each set of served queues and newest format.
@@ -53,6 +55,7 @@ impl<R> Clone for RowStore<R> {
             held: Arc::clone(&self.held),
             granted: Arc::clone(&self.granted),
             turns: Arc::clone(&self.turns),
+            bounds: Arc::clone(&self.bounds),
         }
     }
 }
@@ -77,7 +80,13 @@ impl<R: Rows> RowStore<R> {
     }
 
     fn sharing(rows: Arc<R>) -> Self {
-        Self { rows, held: Arc::default(), granted: Arc::default(), turns: Arc::default() }
+        Self {
+            rows,
+            held: Arc::default(),
+            granted: Arc::default(),
+            turns: Arc::default(),
+            bounds: Arc::default(),
+        }
     }
 
     /// Returns a store on top of `rows`, which must give access to the same sessions. It holds no rows yet, and shares
@@ -89,6 +98,11 @@ impl<R: Rows> RowStore<R> {
     /// Remembers the run to which a fence was granted.
     pub(super) fn grant(&self, claim: &Claim) {
         self.granted.remember(claim);
+    }
+
+    /// Returns the capabilities as the backend first told them, for the sake of its bounds, which do not change.
+    pub(super) fn bounds(&self) -> &Capabilities {
+        self.bounds.get_or_init(|| self.rows.capabilities())
     }
 
     /// Returns the rows of the backend.
