@@ -95,6 +95,8 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Work(args) => commands::work::work(common, args).await,
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::serve(common, args).await,
+        #[cfg(feature = "serve")]
+        Command::Tokens(what) => commands::tokens::tokens(common, what).await,
         Command::Approve(args) => commands::answer::approve(common, args).await,
         Command::Deny(args) => commands::answer::deny(common, args).await,
         Command::Answer(args) => commands::answer::answer(common, args).await,

@@ -201,7 +201,6 @@ fn h21_a_stop_reaches_the_task() {
 fn h21_what_would_let_anybody_give_tasks_is_refused() {
     let there = there();
     let at = |address: &'static str| ["serve", "agent.toml", "--listen", address];
-    there.run(&at("0.0.0.0:0")).fails(2, &["everybody who reaches it could give tasks"]);
     for (words, why) in [
         (&["--token-env", "NO_SUCH_VARIABLE"][..], "--token-env NO_SUCH_VARIABLE: is not set"),
         (&["--address", "ftp://x"], "--address ftp://x: "),
@@ -212,4 +211,24 @@ fn h21_what_would_let_anybody_give_tasks_is_refused() {
         there.run(&[&at("127.0.0.1:0")[..], words].concat()).fails(2, &[why]);
     }
     assert!(!there.has("holdover.db"), "nothing was begun");
+}
+
+/// A server that everybody reaches, and that knows no token, takes tasks from nobody.
+#[test]
+fn h21_nobody_gives_tasks_without_a_token_to_a_server_that_everybody_reaches() {
+    let there = there();
+    for words in [&["--listen", "0.0.0.0:0"][..], &["--listen", "127.0.0.1:0", "--host", "geology.example"]] {
+        let (_serves, url) = serve(&there, &[&["agent.toml"][..], words].concat());
+        let out = Command::new("curl")
+            .args(["-sS", "-o", "/dev/null", "-w", "%{http_code}", "-H", "content-type: application/json"])
+            .args([
+                "-d",
+                r#"{"id":"t","task":"look at the ground"}"#,
+                &format!("{url}/agents/geologist/tasks"),
+            ])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8(out.stdout).unwrap(), "401", "{words:?}");
+    }
+    assert!(there.run(&["sessions", "list", "--json"]).ends(0).lines().is_empty());
 }

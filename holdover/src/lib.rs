@@ -5,6 +5,8 @@ pub mod elsewhere;
 pub mod events;
 #[cfg(feature = "flow")]
 pub mod flow;
+#[cfg(feature = "front")]
+pub mod front;
 pub mod gates;
 pub mod guide;
 pub mod hooks;

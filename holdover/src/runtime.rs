@@ -37,5 +37,5 @@ pub use holdover_core::time::{Clock, Timestamp};
 pub use holdover_runtime_local::{
     BREAKER_QUEUE, BREAKER_TENANT, Breaking, Breaks, CancellationToken, Engine, EngineError, GIVE_BACK_FOR,
     Known, Next, Provisional, RunHandle, RunObserver, Runtime, RuntimeError, RuntimeErrorKind,
-    RuntimeOptions, Seen, Served, StoreOutage, WakeUp, Worker, WorkerOptions,
+    RuntimeOptions, Seen, Served, StoreOutage, TOKEN_QUEUE, WakeUp, Worker, WorkerOptions,
 };

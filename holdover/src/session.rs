@@ -64,6 +64,6 @@ pub use holdover_core::usage::Usage;
 pub use holdover_runtime_local::{
     AgentRecord, BeginChild, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding, Deliver, Delivered,
     DeliveredItem, EDIT_BYTES_MAX, Execute, Fork, Forked, HandOff, HandedOff, HeldSignal, MessageEntry,
-    QueuedMessage, Response, Retention, RunReport, Signal, SignalError, Standing, StartRecorded, Started,
-    Taken, Tree, TreeEntry, glance_of, machine_of, outcome_of,
+    MessagesPage, QueuedMessage, Response, Retention, RunReport, Signal, SignalError, Standing,
+    StartRecorded, Started, Taken, Tree, TreeEntry, glance_of, machine_of, outcome_of,
 };

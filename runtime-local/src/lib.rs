@@ -32,7 +32,7 @@ mod worker;
 
 pub use agent::{Agent, AgentBuilder, ClientTool, Definition, SUB_AGENT_DEPTH_MAX, SubAgent};
 pub use arguments::{JSON_DEPTH_MAX, check_arguments};
-pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
+pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT, TOKEN_QUEUE};
 pub use elsewhere::{Elsewhere, ElsewhereError};
 pub use engine::{Engine, EngineError, Known, Seen, WakeUp};
 pub use error::{AgentError, RuntimeError, RuntimeErrorKind, SignalError};
@@ -41,10 +41,10 @@ pub use runtime::{
     AgentRecord, Answered, Approval, BeginChild, Breaking, Breaks, CheckpointEntry, ChildEntry, ChildPlace,
     ChildStanding, DeadLetter, DeadLetterPage, Deciders, Deliver, Delivered, DeliveredItem, DeltaEntry,
     Denial, EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff,
-    HeldSignal, Later, MessageEntry, Move, Next, PendingEntry, PendingPage, QueuedMessage, Replay, Response,
-    Retention, RunHandle, RunReport, Runtime, RuntimeOptions, Served, Shown, Signal, Snapshot, Standing,
-    StartRecorded, Started, Taken, Tree, TreeCursor, TreeEntry, TreeMember, TreeShown, UnreadablePending,
-    agent_label, glance_of, is_due, machine_of, only_looks, outcome_of,
+    HeldSignal, Later, MessageEntry, MessagesPage, Move, Next, PendingEntry, PendingPage, QueuedMessage,
+    Replay, Response, Retention, RunHandle, RunReport, Runtime, RuntimeOptions, Served, Shown, Signal,
+    Snapshot, Standing, StartRecorded, Started, Taken, Tree, TreeCursor, TreeEntry, TreeMember, TreeShown,
+    UnreadablePending, agent_label, glance_of, is_due, machine_of, only_looks, outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

@@ -68,6 +68,7 @@ pub struct NewState {
 }
 
 /// The kind of a run's end. [`as_str`](Self::as_str) returns the wire name.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {

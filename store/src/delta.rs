@@ -19,6 +19,7 @@ const OPERATION: &str = "append_deltas";
 /// The id of a stream: the deltas that one run appends for one model call, or for the calls of one step.
 /// Later streams of a session have greater ids, so a takeover never continues the numbers of a dead attempt.
 /// The text of a stream id is `RUN.NUMBER`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StreamId {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const ERROR_DETAIL_BYTES_MAX: usize = 8 * 1024;
 
 /// An error that can be stored: a code to branch on and one line for people.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ErrorInfo {
     /// The code of the error: words joined by dots, such as `store.corrupt`.

@@ -13,6 +13,9 @@
 //! characters that all of them accept. `parse`, `TryFrom<String>` and serde read an id that already exists.
 //! They accept every id that an earlier version accepted.
 
+#[macro_use]
+mod define;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -152,101 +155,6 @@ pub fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Defines a type for a text id. Takes the name of the type, the name that errors show, and the [`Spelling`].
-///
-/// A crate that uses this macro must depend on serde.
-#[macro_export]
-macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, $spelling:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, ::serde::Serialize, ::serde::Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(::std::sync::Arc<str>);
-
-        impl $name {
-            /// Makes a new id from `text`. Fails if `text` breaks a rule for new ids. To read an id that
-            /// already exists, use `parse`, which accepts every id that an earlier version accepted.
-            pub fn new(text: impl AsRef<str>) -> Result<Self, $crate::ids::InvalidId> {
-                let id: Self = text.as_ref().parse()?;
-                id.check_new()?;
-                Ok(id)
-            }
-
-            /// Checks the spelling rules for new ids. Returns the rule that this id breaks, if any.
-            pub fn check_new(&self) -> Result<(), $crate::ids::InvalidId> {
-                $crate::ids::check_spelling($kind, &self.0, $crate::ids::Spelling::$spelling)
-            }
-
-            /// Returns the text of the id.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = $crate::ids::InvalidId;
-            fn try_from(text: String) -> Result<Self, $crate::ids::InvalidId> {
-                text.parse()
-            }
-        }
-
-        impl ::std::str::FromStr for $name {
-            type Err = $crate::ids::InvalidId;
-            fn from_str(text: &str) -> Result<Self, $crate::ids::InvalidId> {
-                $crate::ids::check($kind, text)?;
-                Ok(Self(::std::sync::Arc::from(text)))
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.0.to_string()
-            }
-        }
-
-        impl ::std::fmt::Display for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl ::std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                write!(f, "{:?}", &*self.0)
-            }
-        }
-    };
-}
-
-/// Defines a type for a number.
-///
-/// A crate that uses this macro must depend on serde.
-#[macro_export]
-macro_rules! number {
-    ($(#[$doc:meta])* $name:ident, $inner:ty) => {
-        $(#[$doc])*
-        #[derive(
-            Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, ::serde::Serialize, ::serde::Deserialize,
-        )]
-        #[serde(transparent)]
-        pub struct $name(pub $inner);
-
-        impl $name {
-            /// Returns the next number.
-            #[must_use]
-            pub fn next(self) -> Self {
-                Self(self.0 + 1)
-            }
-        }
-
-        impl ::std::fmt::Display for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                write!(f, "{}", self.0)
-            }
-        }
-    };
-}
-
 text_id!(
     /// The id of a tenant, the owner of sessions. It is part of every key.
     TenantId, "tenant id", Visible);
@@ -353,6 +261,7 @@ impl PendingId {
 }
 
 /// The key of a session: its tenant, and its id within that tenant.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionKey {
     /// The tenant.

@@ -11,6 +11,7 @@ use crate::time::Timestamp;
 pub const INBOX_PAGE: u32 = 256;
 
 /// The effect of an item on a session that is not active.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wake {

@@ -7,6 +7,7 @@ use crate::time::Timestamp;
 
 /// The kind of a stop. The variants are in ascending order of severity: an abort replaces a waiting soft
 /// interrupt.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptKind {

@@ -16,6 +16,10 @@ mod ext;
 mod fork;
 #[macro_use]
 mod forward;
+#[cfg(feature = "schema")]
+#[doc(hidden)]
+#[macro_use]
+pub mod schema;
 #[cfg(feature = "rows")]
 pub mod hints;
 pub mod ids;
@@ -35,6 +39,14 @@ pub mod text;
 pub mod time;
 mod tombstone;
 mod transaction;
+
+/// Without the feature `schema`, types have no JSON Schema.
+#[cfg(not(feature = "schema"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __schema_like {
+    ($type:ident, $inner:ty) => {};
+}
 
 use std::time::Duration;
 

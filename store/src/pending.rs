@@ -7,6 +7,7 @@ use crate::payload::Payload;
 use crate::time::Timestamp;
 
 /// The kind of a pending call. It says who owes the answer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PendingKind {

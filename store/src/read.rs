@@ -129,6 +129,7 @@ pub struct RunEnded {
 }
 
 /// A request for one page of a list.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageRequest {

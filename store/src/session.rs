@@ -13,6 +13,7 @@ use crate::payload::Payload;
 use crate::time::Timestamp;
 
 /// The status of a session. It is the only part of the engine's state machine that a store reads.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
@@ -70,6 +71,7 @@ impl std::fmt::Display for SessionStatus {
 /// Names and values with which queries find sessions, such as the agent, the user, the source of a fork, tags
 /// and metadata. A session has at most [`LABELS_MAX`](Self::LABELS_MAX) labels, fixed at creation. Each name
 /// has one value; a tag is a name with an empty value.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// The unit is the millisecond, because every backend stores milliseconds exactly. (A Redis score is a
 /// double, which is exact up to 2⁵³.)
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);

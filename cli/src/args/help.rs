@@ -113,7 +113,7 @@ const FOR_POSTGRES: &str = ", or for Postgres into PGPASSWORD or ~/.pgpass";
 
 /// The commands in groups, in the order in which a user needs them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run", &["run", "send", "resume", "retry", "compact", "work", "schedules", "serve"]),
+    ("Run", &["run", "send", "resume", "retry", "compact", "work", "schedules", "serve", "tokens"]),
     ("Answer and stop", &["approve", "deny", "answer", "signal", "settle", "interrupt", "abort"]),
     ("Look", &["sessions", "dead", "events", "skills", "doctor", "keys"]),
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),

@@ -13,6 +13,8 @@ mod schedules;
 #[cfg(feature = "serve")]
 mod serve;
 mod skills;
+#[cfg(feature = "serve")]
+mod tokens;
 mod when;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -33,6 +35,8 @@ pub(crate) use schedules::{AddSchedule, Schedules, Trigger};
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
 pub(crate) use skills::{OfAgent, Skills};
+#[cfg(feature = "serve")]
+pub(crate) use tokens::{CreateToken, RevokeTokens, Tokens};
 pub(crate) use when::{Due, When};
 
 use crate::engine::{self, EngineUrl};
@@ -103,9 +107,13 @@ pub(crate) enum Command {
     Compact(Compact),
     /// Start a worker: run the sessions that are due, until stopped
     Work(Work),
-    /// Take tasks for agents from other programs, and run a worker, until stopped
+    /// Serve sessions over HTTP, take tasks from other programs, and run a worker, until stopped
     #[cfg(feature = "serve")]
     Serve(Serve),
+    /// Make, list and revoke the tokens with which callers reach a server
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Tokens(Tokens),
     /// Start agents at the times of cron lines or at intervals, and change such schedules
     #[cfg(feature = "schedules")]
     #[command(subcommand)]
@@ -183,7 +191,7 @@ impl Command {
             #[cfg(feature = "schedules")]
             Self::Schedules(_) => true,
             #[cfg(feature = "serve")]
-            Self::Serve(_) => true,
+            Self::Serve(_) | Self::Tokens(_) => true,
         }
     }
 }

@@ -9,15 +9,17 @@ use super::Work;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Sessions are served over HTTP: the API is described at /openapi.json. Each request needs a token (holdover tokens create); with it, a caller starts sessions of the agents of these files, and sees all sessions of the tenant of the token.
+
 Other programs give tasks to the agents of these files with POST /agents/NAME/tasks. Each task is a session of the tenant; this process or any worker on the store runs it. To give tasks to an agent of another program, name its url in an [[agent]] of the agent file.
 
-Without --token-env, anybody who can reach the address may give tasks, so it must be an address of this machine. On such an address, only requests whose header Host names this machine (localhost, 127.0.0.1 or [::1]) are answered; a proxy in front must set the header. Outcomes are sent only to addresses that begin with a URL of --replies-to; the program that gave the task can ask for its outcome in any case. With --address, the agents that get tasks from here are told where to send the outcomes.
+Without --token-env, tasks are taken only on an address of this machine without --host and --origin, from every program there. On such an address, only requests whose header Host names this machine (localhost, 127.0.0.1 or [::1]) or a host of --host are answered. With --host or --origin, this holds on every address. Requests of pages of other sites are refused, except those of --origin. Outcomes are sent only to addresses that begin with a URL of --replies-to; the program that gave the task can ask for its outcome in any case. With --address, the agents that get tasks from here are told where to send the outcomes.
 
 The command stops in the same way as holdover work.
 
 Examples:
   holdover serve geologist.toml
-  holdover serve geologist.toml --listen 0.0.0.0:8420 --token-env TOKEN
+  holdover serve geologist.toml --listen 0.0.0.0:8420 --token-env TOKEN --host agents.example
   holdover serve geologist.toml --replies-to https://mine.example
   holdover serve --address https://mine.example")]
 pub(crate) struct Serve {
@@ -29,7 +31,13 @@ pub(crate) struct Serve {
     /// URL at which other programs reach this one, to send it the outcomes of tasks
     #[arg(long, value_name = "URL")]
     pub(crate) address: Option<String>,
-    /// Environment variable with a token that callers must send; may be repeated, to replace a token
+    /// Host that requests may name, besides those of this machine; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+    /// Site whose pages may send requests, such as https://app.example; may be repeated
+    #[arg(long, value_name = "URL")]
+    pub(crate) origin: Vec<String>,
+    /// Environment variable with a token that programs must send with tasks; may be repeated, to replace a token
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) token_env: Vec<String>,
     /// Send outcomes to addresses that begin with this URL; may be repeated

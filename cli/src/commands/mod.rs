@@ -19,4 +19,6 @@ pub(crate) mod sessions;
 pub(crate) mod signal;
 pub(crate) mod skills;
 pub(crate) mod stop;
+#[cfg(feature = "serve")]
+pub(crate) mod tokens;
 pub(crate) mod work;

@@ -1,19 +1,15 @@
-//! `serve`: accepts tasks and outcomes from other programs, and runs sessions.
+//! `serve`: serves sessions over HTTP, accepts tasks and outcomes of other programs, and runs sessions.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::http::header::HOST;
-use axum::middleware::{Next, from_fn};
-use axum::response::{IntoResponse, Response};
-use holdover_elsewhere::{Callers, HttpElsewhere, router};
-use holdover_runtime_local::Agent;
+use holdover_core::ids::TenantId;
+use holdover_elsewhere::{Callers, HttpElsewhere};
+use holdover_front::{Access, FrontOptions, Guard, Server, StoredTokens};
+use holdover_runtime_local::{Agent, Agents};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::run::{agent_of, instead_of};
@@ -23,10 +19,10 @@ use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::print::inline;
 
-/// The time limit for answering the last requests.
-const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// The most connections at once.
+const CONNECTIONS_MAX: u64 = 4_096;
 
-/// Accepts tasks for the agents of some files, and runs sessions.
+/// Serves sessions over HTTP, accepts tasks for the agents of some files, and runs sessions.
 pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure> {
     let callers = callers(common, args)?;
     let mut agents: Vec<Arc<Agent>> = Vec::new();
@@ -39,11 +35,14 @@ pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure
         }
         agents.push(agent);
     }
-    let wire = wire(args)?;
+    let (wire, guard) = (wire(args)?, guard(args)?);
     // The address is bound before the store is opened: if it is in use, nothing has been started.
     let listener = TcpListener::bind(args.listen).await;
     let listener = listener.map_err(|error| Failure::failed(format!("--listen {}: {error}", args.listen)))?;
-    works(common, &args.work, Some(Arc::new(wire)), |front| listen(front, listener, agents, callers)).await
+    // The worker runs the sessions of this tenant only, so others are not served either.
+    let tenant = (!args.work.all_tenants).then(|| common.tenant.clone());
+    let listens = |front: &Front| listen(front, listener, agents, callers, guard, tenant);
+    works(common, &args.work, Some(Arc::new(wire)), listens).await
 }
 
 /// Returns the callers that may give tasks.
@@ -52,11 +51,9 @@ fn callers(common: &Common, args: &Serve) -> Result<Callers, Failure> {
         return Ok(Callers::nobody());
     }
     if args.token_env.is_empty() {
-        if !args.listen.ip().is_loopback() {
-            let why = "everybody who reaches it could give tasks: name the token of callers with --token-env";
-            return Err(Failure::wrong_use(format!("--listen {}: {why}", args.listen)));
-        }
-        return Ok(Callers::anyone(common.tenant.clone()));
+        // Whoever reaches the address could give tasks, so only programs of this machine may.
+        let only_here = args.listen.ip().is_loopback() && args.host.is_empty() && args.origin.is_empty();
+        return Ok(if only_here { Callers::anyone(common.tenant.clone()) } else { Callers::nobody() });
     }
     let mut tokens = Vec::new();
     for variable in &args.token_env {
@@ -81,6 +78,18 @@ fn wire(args: &Serve) -> Result<HttpElsewhere, Failure> {
     Ok(wire)
 }
 
+/// Returns the hosts and sites from which requests may come. An address of this machine is for this machine alone, unless
+/// hosts are named.
+fn guard(args: &Serve) -> Result<Guard, Failure> {
+    let anywhere = args.host.is_empty() && !args.listen.ip().is_loopback();
+    let guard = if anywhere { Guard::any_host() } else { Guard::this_machine() };
+    let mut guard = args.host.iter().fold(guard, |guard, host| guard.host(host));
+    for origin in &args.origin {
+        guard = guard.origin(origin).map_err(|error| Failure::wrong_use(format!("--origin: {error}")))?;
+    }
+    Ok(guard)
+}
+
 /// Accepts requests until the returned future is awaited. That future then answers the requests that have already
 /// arrived.
 fn listen(
@@ -88,8 +97,13 @@ fn listen(
     listener: TcpListener,
     agents: Vec<Arc<Agent>>,
     callers: Callers,
+    guard: Guard,
+    tenant: Option<TenantId>,
 ) -> Result<impl Future<Output = ()> + use<>, Failure> {
     let at = listener.local_addr().map_err(|error| Failure::failed(format!("--listen: {error}")))?;
+    front
+        .out
+        .passing(front.out.dim(&format!("sessions are served at http://{at}/v1 (holdover tokens create)")));
     for agent in &agents {
         front.out.passing(front.out.dim(&told(at, &agent.spec().name)));
     }
@@ -99,38 +113,33 @@ fn listen(
     let names: Vec<&str> = agents.iter().map(|agent| agent.spec().name.as_str()).collect();
     front.out.object(&json!({ "listens": format!("http://{at}"), "agents": names }));
     let stop = CancellationToken::new();
-    let mut app = router(front.runtime.clone(), agents, callers);
-    if at.ip().is_loopback() {
-        app = app.layer(from_fn(of_this_machine));
-    }
-    let serving = axum::serve(listener, app).with_graceful_shutdown(stop.clone().cancelled_owned());
-    let serving = tokio::spawn(async move {
-        if let Err(error) = serving.await {
-            tracing::error!(%error, "no more requests are taken");
-        }
-    });
+    let tokens = StoredTokens::new(front.runtime.clone()).only(tenant);
+    let access = Access::Tokens(Arc::new(tokens));
+    let offered: Agents = agents.iter().cloned().collect();
+    let options = FrontOptions::new(access).agents(offered).stop(stop.clone());
+    let sessions = holdover_front::router(front.runtime.clone(), options);
+    let app = sessions.merge(holdover_elsewhere::router(front.runtime.clone(), agents, callers));
+    let server = Server::default().connections_max(connections_max());
+    let serving = tokio::spawn(server.serve(listener, guard.layer(app), stop.clone()));
     Ok(async move {
         stop.cancel();
-        if timeout(LAST_ANSWERS, serving).await.is_err() {
-            tracing::warn!("some requests were not answered");
+        // It ends by itself, in a bounded time.
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the server ended early");
         }
     })
 }
 
-/// Refuses requests whose `Host` header names neither `localhost` nor a loopback address. Otherwise, a web page in a local
-/// browser could send requests here by having its own name resolved to this machine (DNS rebinding).
-async fn of_this_machine(request: Request, next: Next) -> Response {
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
-        Some(_) | None => host,
-    };
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    if name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback()) {
-        return next.run(request).await;
+/// Returns the most connections for which this process has descriptors, besides those of its store and its models. Asks for as
+/// many as the system grants.
+fn connections_max() -> usize {
+    let mut limits = getrlimit(Resource::Nofile);
+    limits.current = limits.maximum.or(limits.current);
+    if let Err(error) = setrlimit(Resource::Nofile, limits) {
+        tracing::debug!(%error, "the number of descriptors stays as it is");
     }
-    (StatusCode::FORBIDDEN, "requests to this machine name it: localhost, 127.0.0.1 or [::1]\n")
-        .into_response()
+    let most = getrlimit(Resource::Nofile).current.map_or(CONNECTIONS_MAX, |most| most / 2);
+    usize::try_from(most.min(CONNECTIONS_MAX)).unwrap_or(usize::MAX)
 }
 
 fn told(at: SocketAddr, agent: &str) -> String {

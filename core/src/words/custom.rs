@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::words::parameters::redacted_value;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -115,6 +116,7 @@ impl<'de> Deserialize<'de> for CustomState {
 }
 
 /// A change of the custom state.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "does", rename_all = "snake_case")]
 pub enum StateChange {
@@ -140,6 +142,17 @@ pub enum StateChange {
 }
 
 impl StateChange {
+    /// Returns the change as watchers are shown it, by the rule of
+    /// [`redacted_value`](crate::words::parameters::redacted_value).
+    #[must_use]
+    pub fn redacted(self) -> Self {
+        match self {
+            Self::Set { key, value } => Self::Set { value: redacted_value(&key, value), key },
+            Self::Append { key, value } => Self::Append { value: redacted_value(&key, value), key },
+            removed @ Self::Delete { .. } => removed,
+        }
+    }
+
     /// Returns the key that the change affects.
     pub fn key(&self) -> &str {
         match self {
@@ -149,6 +162,7 @@ impl StateChange {
 }
 
 /// The inverse of one change.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "does", rename_all = "snake_case")]
 pub enum Undo {
@@ -171,6 +185,17 @@ pub enum Undo {
         /// The earlier length of the list.
         len: usize,
     },
+}
+
+impl Undo {
+    /// Returns the undo as watchers are shown it, as [`StateChange::redacted`] does.
+    #[must_use]
+    pub fn redacted(self) -> Self {
+        match self {
+            Self::Set { key, value } => Self::Set { value: redacted_value(&key, value), key },
+            other @ (Self::Delete { .. } | Self::Shorten { .. }) => other,
+        }
+    }
 }
 
 impl Undo {

@@ -8,6 +8,7 @@ use crate::words::tool::Progress;
 
 /// A piece of an answer, or a note that a call is running. One stored delta is this value as JSON with a
 /// `type`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]

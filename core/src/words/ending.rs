@@ -10,6 +10,7 @@ use crate::words::output::OutputPlace;
 use crate::words::payload::is_default;
 
 /// The reason for which a turn ended. Programs read the wire names.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -59,6 +60,7 @@ impl DoneReason {
 
 /// The origin of a stop from outside. The order matters: of several stops of the same kind, the one with the later
 /// variant counts.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
@@ -87,6 +89,7 @@ impl StopCause {
 }
 
 /// The ending of a turn.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// The reason for the end.
@@ -112,6 +115,7 @@ pub struct Ending {
 }
 
 /// A handoff by a tool: another agent continues in a session of its own.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandedTo {
     /// The session of the other agent.

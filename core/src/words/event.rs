@@ -40,6 +40,7 @@ use crate::words::suspension::Owed;
 use crate::words::usage::Usage;
 
 /// The reason for a summary of old messages.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryCause {
@@ -53,6 +54,7 @@ pub enum SummaryCause {
 }
 
 /// An event of a session. Its JSON form has a `type`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -346,6 +348,7 @@ pub enum Event {
     History {
         /// The transitions, in order.
         #[serde(with = "history::compact")]
+        #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
         rows: Vec<HistoryRow>,
     },
 }

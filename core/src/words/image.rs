@@ -23,6 +23,7 @@ pub const IMAGES_MAX: usize = 20;
 pub const IMAGE_TOKENS: u64 = 1_600;
 
 /// The format of a picture. Some providers do not read every format; for example, not all read GIF.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ImageType {
     /// PNG.
@@ -65,6 +66,7 @@ impl ImageType {
 
 /// A picture of at most [`IMAGE_BYTES_MAX`] bytes, kept as base64 text because wire protocols need it. The
 /// limit is also checked when a stored picture is read.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Image {
@@ -73,6 +75,7 @@ pub struct Image {
 }
 
 /// The stored form of a picture. The stored media type is ignored and detected again.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 struct Written {
     data: String,
@@ -164,6 +167,7 @@ impl fmt::Display for Image {
 
 /// The pictures of one message: at most [`IMAGES_BYTES_MAX`] bytes together. There are at most
 /// [`IMAGES_MAX`], unless they were read from the store.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Image>")]
 pub struct Images(Vec<Image>);

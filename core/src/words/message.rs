@@ -5,10 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
 use crate::words::custom::StateChange;
-use crate::words::gate::{ArgumentPatterns, DenialRecord};
-use crate::words::ids::{CallId, InboxSeq, PendingId, ToolName};
+use crate::words::gate::DenialRecord;
+use crate::words::ids::{CallId, InboxSeq, ToolName};
 use crate::words::image::Images;
 use crate::words::mode::Briefing;
 use crate::words::panel::Panel;
@@ -17,13 +16,16 @@ use crate::words::plan_record::PlanRecord;
 use crate::words::tool::NotRunTool;
 
 mod answer;
+mod decision;
 mod mention;
 mod notice;
 mod policy;
+mod redaction;
 mod said;
 mod settlement;
 
 pub use answer::ClientAnswer;
+pub use decision::{Decision, DecisionRecord};
 pub use mention::{InvalidMention, MENTION_PATH_BYTES_MAX, MENTIONS_MAX, Mention, Mentions, NotRead};
 pub use notice::{InShort, Notice, Rewriting, Summary};
 pub use policy::{MessagePolicy, WhileAsking};
@@ -32,6 +34,7 @@ pub use said::{CallSignal, Said, SignalBody};
 pub use settlement::{SETTLEMENT_BYTES_MAX, Settlement, SettlementRecord};
 
 /// One message of the transcript.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
@@ -93,6 +96,7 @@ impl Message {
 }
 
 /// A message to the agent.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMessage {
     /// The text of the message.
@@ -150,6 +154,7 @@ impl UserMessage {
 }
 
 /// A message of the model.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssistantMessage {
     /// The parts of the message, in order.
@@ -201,6 +206,7 @@ impl AssistantMessage {
 }
 
 /// A part of a message of the model.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AssistantPart {
@@ -222,6 +228,7 @@ pub enum AssistantPart {
 }
 
 /// A tool call as the model wrote it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRequest {
     /// The id that the engine assigned. It is unique in the session, unlike the ids of providers.
@@ -233,6 +240,7 @@ pub struct CallRequest {
 }
 
 /// The result of a call. Every call in the transcript has exactly one result (INV-08).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The id of the call.
@@ -291,6 +299,7 @@ impl ToolResult {
 }
 
 /// The final status of a call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultStatus {
@@ -308,71 +317,6 @@ pub enum ResultStatus {
     Cancelled,
     /// The outcome of the call is unknown. It may have acted.
     InDoubt,
-}
-
-/// The record of a decision on a call. The decision applies only to the exact arguments that the person saw.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DecisionRecord {
-    /// The id of the call.
-    pub call: CallId,
-    /// The id of the pending call.
-    pub pending: PendingId,
-    /// The decision. The engine writes it if a message came instead of an answer, or if the request expired and the
-    /// terms let the call run.
-    pub decision: Decision,
-    /// The instant of the decision, by the store's clock.
-    pub at: Timestamp,
-    /// A remark of the engine: the part of the decision that was not carried out and the reason, or that nobody
-    /// decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-}
-
-/// A person's answer to a request for approval or for more steps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
-    /// True if the call may run.
-    pub approve: bool,
-    /// The digest of the arguments that the person saw. A decision with a different digest has no effect.
-    pub saw: Digest,
-    /// New arguments for the call, as JSON text. They are checked again by the schema and the policy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<String>,
-    /// If true, later calls of this tool in this session need no approval, unless the policy denies them, names the
-    /// people who must approve, or requires several approvals. Ignored in a refusal, and if the present call has such
-    /// terms.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub always: bool,
-    /// Limits `always` to calls whose arguments match these patterns. If the arguments of the present call do
-    /// not match, the approval applies only to this call.
-    #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
-    pub only: ArgumentPatterns,
-    /// If true, a refusal also ends the batch: the other calls of the step are cancelled. Calls that are out are asked to
-    /// stop first, and have the agent's `stop_grace_ms` to return; children are stopped. Ignored in an approval.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub aborts: bool,
-    /// The reason for the decision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The name of the person who decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-}
-
-impl Decision {
-    /// Returns a decision on the arguments with the digest `saw`, without a name and a reason.
-    pub fn new(approve: bool, saw: Digest) -> Self {
-        Self {
-            approve,
-            saw,
-            arguments: None,
-            always: false,
-            only: ArgumentPatterns::default(),
-            aborts: false,
-            reason: None,
-            by: None,
-        }
-    }
 }
 
 /// The body of a pending call, shown to those who must answer it.

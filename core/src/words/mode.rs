@@ -10,6 +10,7 @@ use crate::words::tool::{EffectClass, ToolSpec};
 ///
 /// In `plan` and `ask` the agent changes nothing: the model sees only tools that are `read_only`, and calls
 /// of other tools are refused.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -82,6 +83,7 @@ impl std::str::FromStr for Mode {
 
 /// Changes to the mode and the system prompt that come with a message. Fields that are `None` change nothing. When
 /// the message is taken back, the earlier values apply again. A mode that was set later without a message stays.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {
     /// The new mode.

@@ -59,6 +59,7 @@ impl OutputSpec {
 }
 
 /// The position of a turn's value in the transcript: the arguments of one call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OutputPlace {
     /// The model's message that contains the call.

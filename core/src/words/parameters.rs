@@ -1,7 +1,11 @@
 //! A short form of a call's arguments for events, without values that look like secrets.
 
+mod text;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub(crate) use self::text::redacted_arguments;
 
 /// The text that replaces a value that looks like a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -17,6 +21,7 @@ const BYTES_MAX: usize = 256;
 const SECRET: [&str; 5] = ["token", "secret", "password", "key", "auth"];
 
 /// The shown parameters of a call, by name.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters(Map<String, Value>);
@@ -53,13 +58,19 @@ pub(crate) fn shown_parameters(arguments: &str) -> Parameters {
     Parameters(shown)
 }
 
+/// Returns a value in which each value that looks like a secret is replaced with [`REDACTED`]: one whose name, or the name of
+/// a field around it, contains `token`, `secret`, `password`, `key` or `auth`, in any case. `name` is that of the value itself.
+pub fn redacted_value(name: &str, value: Value) -> Value {
+    redacted(name, value)
+}
+
 /// Returns true if a value of this name looks like a secret, so it is not shown.
 pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     SECRET.iter().any(|word| name.contains(word))
 }
 
-fn redacted(name: &str, value: Value) -> Value {
+pub(crate) fn redacted(name: &str, value: Value) -> Value {
     if is_secret(name) {
         return Value::from(REDACTED);
     }

@@ -100,6 +100,7 @@ pub enum PlanError {
 }
 
 /// The place at which code decided otherwise than the transcript records.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Divergence {
     /// The number of the decision, from 1.

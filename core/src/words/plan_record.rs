@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::Timestamp;
 
 /// The record of a decision of code, beside the calls that it made.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanRecord {
     /// The facts that the code drew, in order.
@@ -26,6 +27,7 @@ impl PlanRecord {
 }
 
 /// A fact that code drew.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "drew", rename_all = "snake_case")]
 pub enum Drawn {
@@ -54,6 +56,7 @@ pub enum Drawn {
 }
 
 /// Code that is told to stop, with the record of it in the transcript.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanNotice {

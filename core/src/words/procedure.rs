@@ -163,6 +163,7 @@ impl ProcedureState {
 }
 
 /// A move of the work from one state of its procedure to another.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcedureMove {
     /// The state before. `None`: the work begins.

@@ -10,6 +10,7 @@ use crate::words::payload::is_default;
 use crate::words::usage::Usage;
 
 /// The share of the limits of a parent, or of a caller in another program, that a turn may use.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
     /// The maximum number of steps.
@@ -43,6 +44,7 @@ impl Allowance {
 }
 
 /// The way in which a parent receives the outcome of a child's turn.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyBy {
@@ -62,6 +64,7 @@ pub enum ReplyBy {
 }
 
 /// A session of the same store that receives the outcome of a child's turn.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
     /// The key of the parent session.
@@ -82,6 +85,7 @@ pub struct Parent {
 }
 
 /// The receiver of a turn's outcome.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Address {
@@ -113,6 +117,7 @@ impl Address {
 
 /// The receiver of the outcome of a turn, and the limits of that turn. It comes with the message that gives the
 /// task.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyTo {
     /// The receiver of the outcome.
@@ -173,6 +178,7 @@ pub struct Terms {
 }
 
 /// The end of a background child's turn. It is part of the message that informs the parent.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildEnd {
     /// The id from which the names of the child are derived.

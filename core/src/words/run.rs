@@ -11,6 +11,7 @@ use crate::words::suspension::{OwedKind, Suspension};
 use crate::words::usage::Usage;
 
 /// The purpose of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -92,6 +93,7 @@ impl RunDetail {
 
 /// The outcome of a run. The caller of the run, those who wait for the run, and its record all get this
 /// value.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RunOutcome {

@@ -9,6 +9,7 @@ use crate::words::signal::SignalName;
 
 /// The suspension of a session, written when a run exits because the turn must wait or another run is to continue
 /// it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspension {
     /// The kind: `suspended_client_tool`, `suspended_awaiting_children`, `suspended_step_partial` or
@@ -21,6 +22,7 @@ pub struct Suspension {
 }
 
 /// One thing that a session waits for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owed {
     /// The call that waits.
@@ -41,6 +43,7 @@ pub struct Owed {
 }
 
 /// The kind of answer or event that a call waits for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwedKind {

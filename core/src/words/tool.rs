@@ -96,6 +96,7 @@ impl ToolSpec {
 }
 
 /// A tool whose call could not be run or gave no result, so that its fallback was called in its place.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NotRunTool {
     /// The name of the tool.

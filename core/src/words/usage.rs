@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::payload::is_default;
 
 /// The resources used by model calls and tool calls. In JSON, zeros are left out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Usage {
     /// The tokens used.
@@ -57,6 +58,7 @@ impl Usage {
 }
 
 /// The tokens used by model calls. In JSON, zeros are left out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TokenUsage {
     /// Input tokens, including cached ones.

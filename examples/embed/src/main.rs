@@ -4,35 +4,32 @@
 //! times on one file.
 
 mod agent;
-mod api;
-mod errors;
-mod events;
 
 use std::error::Error;
-use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use clap::Parser;
+use holdover::front::{Access, Caller, FrontOptions, Server, router};
 use holdover::model::ModelRef;
 use holdover::prelude::*;
 use holdover::store::SqliteOptions;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::sleep;
 
 use crate::agent::{Bank, clerks};
-use crate::api::Desk;
-
-/// The time that open requests get to finish after the service is told to stop.
-const DRAIN: Duration = Duration::from_secs(5);
 
 #[derive(Parser)]
 struct Options {
-    /// The address to listen on. Anyone who can reach it may do everything: put a proxy that checks users in front.
+    /// The address to listen on. Anyone who can reach it may do everything, under any name: put a proxy in front that checks
+    /// users, and sets the header `X-User`.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
     /// The folder of the sessions and the bank's ledger. It is created if it does not exist.
@@ -81,13 +78,15 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
 
     let bank = Bank::new(folder.join("ledger.txt"), Duration::from_millis(options.bank_ms));
     let agents = clerks(options.model.as_ref(), &bank)?;
-    let agent = match &options.clerk {
-        Some(version) => agents
-            .get("clerk", &**version)
-            .ok_or_else(|| format!("clerk {version}: there is no such version")),
-        None => agents.newest("clerk").ok_or_else(|| "there is no clerk".to_owned()),
+    // Callers start sessions of these agents. The worker serves all versions.
+    let offered = match &options.clerk {
+        Some(version) => {
+            let clerk = agents.get("clerk", &**version);
+            Agents::new()
+                .with(Arc::clone(clerk.ok_or_else(|| format!("clerk {version}: there is no such version"))?))
+        }
+        None => agents.clone(),
     };
-    let agent = Arc::clone(agent?);
     let store = SqliteStore::open(SqliteOptions::new(folder.join("sessions.db"))).await?;
     let lease = Duration::from_millis(options.lease_ms);
     let runtime = Runtime::new(store, agents, RuntimeOptions::default().lease(lease));
@@ -96,21 +95,20 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
     let served = WorkerOptions::default().tenant(Some(tenant.clone()));
     let worker = Worker::new(runtime.clone(), served);
     announce(listener.local_addr()?);
-    let desk = Desk { runtime, agent, tenant, stop: stop.clone() };
-    let server =
-        axum::serve(listener, api::routes(desk)).with_graceful_shutdown(stop.clone().cancelled_owned());
-    let answering = async {
-        let ended = tokio::select! {
-            ended = server.into_future() => ended,
-            // Requests that are not finished by then are dropped.
-            () = async { stop.cancelled().await; sleep(DRAIN).await } => Ok(()),
-        };
-        stop.cancel();
-        ended
-    };
+    let front = FrontOptions::new(Access::Given).agents(offered).stop(stop.clone());
+    let app: Router = router(runtime, front).layer(from_fn_with_state(tenant, named));
     // Sessions that could not be left in time are taken over after their leases end.
-    let (ended, _left) = tokio::join!(answering, worker.run(stop.clone()));
-    Ok(ended?)
+    let ((), _left) = tokio::join!(Server::default().serve(listener, app, stop.clone()), worker.run(stop));
+    Ok(())
+}
+
+/// Names the caller of a request, as the proxy in front told it. A service of your own checks its users here.
+async fn named(State(tenant): State<TenantId>, mut request: Request, next: Next) -> Response {
+    let user = request.headers().get("x-user").and_then(|user| user.to_str().ok()).map(str::to_owned);
+    let caller = Caller::of(tenant);
+    let caller = user.into_iter().fold(caller, Caller::named);
+    request.extensions_mut().insert(caller);
+    next.run(request).await
 }
 
 /// Cancels `stop` at the first Ctrl-C or SIGTERM, and returns at the second.

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 pub(crate) use known::Breakers;
 use known::Probe;
-pub use record::{BREAKER_QUEUE, BREAKER_TENANT};
+pub use record::{BREAKER_QUEUE, BREAKER_TENANT, TOKEN_QUEUE};
 
 use crate::agent::Agent;
 use crate::host::Host;

@@ -28,6 +28,9 @@ pub const BREAKER_TENANT: &str = "holdover";
 /// that a worker reads.
 pub const BREAKER_QUEUE: &str = "breaker";
 
+/// The queue of the sessions that hold tokens of callers, in the same tenant. No worker runs them, for the same reason.
+pub const TOKEN_QUEUE: &str = "token";
+
 /// A format that is newer than any that a worker reads. Otherwise, workers that serve all queues would claim a
 /// session that a dead writer left.
 const FORMAT: StateFormat = StateFormat(u32::MAX);

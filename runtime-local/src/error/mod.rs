@@ -1,6 +1,7 @@
 //! Errors of the runtime for its callers. Each error is one line and names the session, call or field.
 
 mod agent;
+mod code;
 mod kind;
 mod signal;
 

@@ -2,8 +2,9 @@
 
 use holdover_core::engine::STATE_FORMAT_LED;
 use holdover_core::fork::{self, ForkPlan, NewWork};
-use holdover_core::ids::{CheckpointId, Incarnation, OperationId, SessionId, SessionKey};
+use holdover_core::ids::{CheckpointId, Incarnation, InvalidId, OperationId, SessionId, SessionKey};
 use holdover_core::machine::Machine;
+use holdover_core::payload::Digest;
 use holdover_core::store::{
     Checkpoint, CheckpointQuery, ForkOutcome, Labels, NewFork, NewState, Page, PageRequest, Session,
     SessionStatus, StateStoreExt,
@@ -53,8 +54,8 @@ impl Fork {
         self
     }
 
-    /// Forks at most once under this operation id. A repeat with the same checkpoint and session id gets the
-    /// same answer.
+    /// Forks at most once under this operation id. A repeat gets the same answer, even if the source has gone on
+    /// meanwhile. If no session id is given, it is derived from the source and the operation id.
     #[must_use]
     pub fn once(self, operation: OperationId) -> Self {
         Self { operation: Some(operation), ..self }
@@ -133,11 +134,21 @@ impl Runtime {
 
     pub(super) async fn branch(&self, from: &SessionKey, branch: Branch<'_>) -> Result<Forked, RuntimeError> {
         let Branch { fork, handoff, agent } = branch;
-        let key = SessionKey::new(from.tenant.clone(), fork.to.clone().unwrap_or_else(draw_id));
+        let id = match (fork.to.clone(), &fork.operation) {
+            (Some(id), _) => id,
+            (None, Some(operation)) => derived_id(from, operation)?,
+            (None, None) => draw_id(),
+        };
+        let key = SessionKey::new(from.tenant.clone(), id);
         let operation = fork.operation.clone().unwrap_or_else(draw_id);
         self.check_new(&key).await?;
         let source = self.existing(from).await?;
-        let checkpoint = self.checkpoint(from, fork.at).await?;
+        // A repeat begins where the first attempt did.
+        let at = match (fork.at, &fork.operation) {
+            (None, Some(_)) => self.began_at(&key).await?,
+            (at, _) => at,
+        };
+        let checkpoint = self.checkpoint(from, at).await?;
         let at = checkpoint.id;
         let plan = self.plan_fork(&source, &checkpoint, handoff).await?;
         let status = plan.status;
@@ -185,6 +196,23 @@ impl Runtime {
         }
     }
 
+    /// Returns the checkpoint of its source at which a session began, or `None` if there is no such session. Reads the
+    /// checkpoints that the session has made since.
+    async fn began_at(&self, key: &SessionKey) -> Result<Option<CheckpointId>, RuntimeError> {
+        let Some(session) = self.session(key).await? else { return Ok(None) };
+        let mut query = CheckpointQuery { key: key.clone(), id: None, page: PageRequest::default() };
+        loop {
+            let Page { items, next } = self.host.store().list_checkpoints(&query).await?;
+            // The first of its own has the number after that of the source.
+            let first = items.iter().find(|checkpoint| checkpoint.at <= session.created_at);
+            if let Some(first) = first {
+                return Ok(Some(CheckpointId(first.id.0.saturating_sub(1))));
+            }
+            let Some(after) = next else { return Ok(None) };
+            query.page.after = Some(after);
+        }
+    }
+
     async fn checkpoint(
         &self,
         key: &SessionKey,
@@ -227,4 +255,11 @@ impl Runtime {
             Some(handoff) => fork::plan_handoff(&source.key, at, &messages, &staged, handoff, now)?,
         })
     }
+}
+
+/// Returns the id of the session that belongs to a fork operation. It is the same in every process, for ever.
+fn derived_id(from: &SessionKey, operation: &OperationId) -> Result<SessionId, InvalidId> {
+    let text = format!("holdover fork\0{}\0{from}\0{operation}", from.tenant.as_str().len());
+    let digest = Digest::of(text.as_bytes()).to_string();
+    SessionId::new(format!("f-{}", &digest[..40]))
 }

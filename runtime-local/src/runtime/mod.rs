@@ -70,7 +70,7 @@ pub use letters::{DeadLetter, DeadLetterPage};
 pub use mailbox::QueuedMessage;
 pub use named::agent_label;
 pub use pending::{PendingEntry, PendingPage, UnreadablePending};
-pub use read::MessageEntry;
+pub use read::{MessageEntry, MessagesPage};
 pub use recorded::{AgentRecord, StartRecorded};
 pub use replay::Replay;
 pub use response::Response;

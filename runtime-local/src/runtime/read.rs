@@ -3,7 +3,7 @@
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
-use holdover_core::store::{MessageRange, OutcomeKind, Session, SessionStatus, StateStoreExt};
+use holdover_core::store::{MessageRange, OutcomeKind, Session, SessionStatus, StateStoreExt, StoredMessage};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -27,6 +27,16 @@ pub struct MessageEntry {
     pub at: Timestamp,
     /// The message.
     pub message: Message,
+}
+
+/// A part of a transcript that fits into one read of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MessagesPage {
+    /// The messages, oldest first.
+    pub items: Vec<MessageEntry>,
+    /// The position after which to read on. `None` if these are the last messages.
+    pub next: Option<MessageSeq>,
 }
 
 impl Runtime {
@@ -74,6 +84,23 @@ impl Runtime {
         let last =
             self.existing(key).await?.last_message.min(MessageSeq(after.0.saturating_add(limit.into())));
         self.read_range(key, MessageSeq(after.0.saturating_add(1)), last).await
+    }
+
+    /// Returns messages as [`messages_after`](Self::messages_after) does, but no more than one read of the store gives: at most
+    /// [`PAGE_BYTES_MAX`](holdover_core::store::PAGE_BYTES_MAX), or one message that is larger.
+    pub async fn messages_page(
+        &self,
+        key: &SessionKey,
+        after: MessageSeq,
+        limit: u32,
+    ) -> Result<MessagesPage, RuntimeError> {
+        let newest = self.existing(key).await?.last_message;
+        let last = newest.min(MessageSeq(after.0.saturating_add(limit.into())));
+        let range = MessageRange::new(MessageSeq(after.0.saturating_add(1)), last);
+        let stored = self.host.store().read_messages(key, &[range]).await?.messages;
+        let items = decoded(key, stored)?;
+        let next = items.last().map(|entry| entry.seq).filter(|read| *read < newest);
+        Ok(MessagesPage { items, next })
     }
 
     /// Returns the agent's last text in a session, or `None` if there is none yet.
@@ -155,12 +182,15 @@ impl Runtime {
         from: MessageSeq,
         to: MessageSeq,
     ) -> Result<Vec<MessageEntry>, RuntimeError> {
-        let stored = self.host.store().read_all_messages(key, &[MessageRange::new(from, to)]).await?;
-        let read = stored.into_iter().map(|stored| {
-            let unreadable = |error| RuntimeError::unreadable(key, format!("message {}", stored.seq), error);
-            let message = stored.payload.parse().map_err(unreadable)?;
-            Ok(MessageEntry { seq: stored.seq, at: stored.at, message })
-        });
-        read.collect()
+        decoded(key, self.host.store().read_all_messages(key, &[MessageRange::new(from, to)]).await?)
     }
+}
+
+fn decoded(key: &SessionKey, stored: Vec<StoredMessage>) -> Result<Vec<MessageEntry>, RuntimeError> {
+    let read = stored.into_iter().map(|stored| {
+        let unreadable = |error| RuntimeError::unreadable(key, format!("message {}", stored.seq), error);
+        let message = stored.payload.parse().map_err(unreadable)?;
+        Ok(MessageEntry { seq: stored.seq, at: stored.at, message })
+    });
+    read.collect()
 }

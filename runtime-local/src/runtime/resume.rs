@@ -42,6 +42,22 @@ impl Runtime {
         self.again(key, SignalBody::Compact).await
     }
 
+    /// Asks for what [`resume`](Self::resume), [`retry`](Self::retry) or [`compact`](Self::compact) do, and leaves the run
+    /// to the workers, also if this process could run the session. Does not need the agent.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), it is [aborted](RuntimeError::Aborted), its status
+    /// does not [allow](RuntimeError::NotResumable) this, or it kept [changing](RuntimeError::Contended).
+    pub async fn request_again(&self, key: &SessionKey, signal: SignalBody) -> Result<(), RuntimeError> {
+        for _ in 0..TRIES_MAX {
+            let session = self.existing(key).await?;
+            let needed = self.needs(&session, signal)?;
+            if self.again_elsewhere(&session, needed).await? {
+                return Ok(());
+            }
+        }
+        Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
+    }
+
     async fn again(&self, key: &SessionKey, signal: SignalBody) -> Result<RunHandle, RuntimeError> {
         for _ in 0..TRIES_MAX {
             let session = self.existing(key).await?;

@@ -142,6 +142,11 @@ impl Agents {
         })
     }
 
+    /// Returns all agents, in the order of their queues.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.agents.values()
+    }
+
     fn named<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Arc<Agent>> {
         self.agents.values().filter(move |agent| agent.spec().name == name)
     }

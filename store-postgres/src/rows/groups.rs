@@ -25,14 +25,14 @@ const WRITES_MAX: usize = 32;
 const BYTES_MAX: usize = 1024 * 1024;
 /// The time after which a statement, which may wait for a lock, no longer keeps others from beginning.
 const SLOW: Duration = Duration::from_millis(50);
-/// The time that a write may have waited to go out with others. One that has waited longer has less time left than they, so
-/// it goes out alone.
-const WAITED_MAX: Duration = Duration::from_millis(500);
 
 /// The writes that wait for a statement. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Groups {
     caller: Caller,
+    /// The time that a write must have left to go out with others. A statement has as little time as the write that has
+    /// least, so one with less goes out alone.
+    left_min: Duration,
     waiting: Arc<Mutex<Waiting>>,
 }
 
@@ -46,11 +46,11 @@ struct Waiting {
 /// A write, and where its verdict goes.
 struct Job {
     write: Arc<Write>,
-    asked: Instant,
+    until: Instant,
     done: oneshot::Sender<Result<Verdict, StoreError>>,
 }
 
-/// A write that goes on, also if its verdict is not awaited.
+/// A write that goes on once its statement has begun, also if its verdict is not awaited.
 pub(super) struct Started(oneshot::Receiver<Result<Verdict, StoreError>>);
 
 impl Started {
@@ -66,15 +66,17 @@ impl Started {
 
 impl Groups {
     pub(crate) fn new(caller: Caller) -> Self {
-        Self { caller, waiting: Arc::default() }
+        let left_min = caller.options.operation_timeout / 2;
+        Self { caller, left_min, waiting: Arc::default() }
     }
 
     /// Starts to apply a write that [can share](super::many::can_share) a statement.
     pub(super) fn start(&self, write: Arc<Write>) -> Started {
         let (done, verdict) = oneshot::channel();
+        let until = Instant::now() + write.within.unwrap_or(self.caller.options.operation_timeout);
         let begins = {
             let mut waiting = self.lock();
-            waiting.jobs.push_back(Job { write, asked: Instant::now(), done });
+            waiting.jobs.push_back(Job { write, until, done });
             let begins = waiting.out < AT_ONCE;
             waiting.out += usize::from(begins);
             begins
@@ -94,13 +96,14 @@ impl Groups {
     }
 
     /// Makes a statement of several writes. Those that it did not apply are made alone, and all of them if it failed
-    /// because of one: so one write harms no other, and each gets the verdict that it would have got alone.
+    /// or was not sent: so one write harms no other, and each gets the verdict that it would have got alone.
     async fn together(&self, group: Vec<Job>) {
         let writes: Vec<_> = group.iter().map(|job| Arc::clone(&job.write)).collect();
-        let applied = match self.caller.make(&ApplyMany::new(writes)).await {
+        let left = group.iter().map(Job::left).min().unwrap_or_default();
+        let applied = match self.caller.make(&ApplyMany::new(writes, left)).await {
             Ok(applied) => applied,
-            // The server does not answer, or what it did is not known. Alone, no write would fare better.
-            Err(error) if error.kind == StoreErrorKind::Unavailable => {
+            // It is not known what the server did with any of them.
+            Err(error) if error.retry == Retry::OutcomeUnknown => {
                 return group.into_iter().for_each(|job| job.ends(Err(copy_of(&error))));
             }
             Err(_) => vec![None; group.len()],
@@ -124,16 +127,19 @@ impl Groups {
 
 impl Waiting {
     /// Takes the writes of the next statement, each of another session. A write of the same session stays: its caller
-    /// gave up the one before, and began anew on what it found.
-    fn next(&mut self) -> Vec<Job> {
+    /// gave up the one before, and began anew on what it found. One that nobody waits for any more is left out.
+    fn next(&mut self, left_min: Duration) -> Vec<Job> {
         let (mut group, mut left, mut places) = (Vec::new(), VecDeque::new(), HashSet::new());
         let mut bytes = 0;
         while group.len() < WRITES_MAX
             && let Some(job) = self.jobs.pop_front()
         {
+            if job.done.is_closed() {
+                continue;
+            }
             let place = job.write.before.as_ref().map(|before| before.place);
             let size = job.write.bytes();
-            let is_late = job.asked.elapsed() > WAITED_MAX;
+            let is_late = job.left() < left_min;
             let fits = bytes + size <= BYTES_MAX && !places.contains(&place) && !is_late;
             if group.is_empty() || fits {
                 bytes += size;
@@ -179,7 +185,7 @@ impl Slot {
     /// Returns the writes of the next statement. If none waits, returns none, and gives the slot back.
     fn next(&mut self) -> Option<Vec<Job>> {
         let mut waiting = self.groups.lock();
-        let group = waiting.next();
+        let group = waiting.next(self.groups.left_min);
         if group.is_empty() {
             waiting.out -= 1;
             drop(waiting);
@@ -205,10 +211,13 @@ impl Drop for Slot {
 impl Job {
     /// Makes the write alone, in the time that it has left.
     async fn alone(self, caller: &Caller) {
-        let within = self.write.within.unwrap_or(caller.options.operation_timeout);
-        let left = within.saturating_sub(self.asked.elapsed());
-        let verdict = caller.make(&Apply::within(Arc::clone(&self.write), left)).await;
+        let verdict = caller.make(&Apply::within(Arc::clone(&self.write), self.left())).await;
         self.ends(verdict);
+    }
+
+    /// Returns the time that the write has left.
+    fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
     }
 
     fn ends(self, verdict: Result<Verdict, StoreError>) {
@@ -236,7 +245,12 @@ mod tests {
 
     use super::*;
 
-    fn job(place: u64, bytes: usize) -> Job {
+    /// The time that a write of these tests has, and the least that it needs to share.
+    const WITHIN: Duration = Duration::from_secs(10);
+    const LEFT_MIN: Duration = Duration::from_secs(5);
+
+    /// Returns a write, with its caller.
+    fn job(place: u64, bytes: usize) -> (Job, oneshot::Receiver<Result<Verdict, StoreError>>) {
         let write = Write {
             key: SessionKey::new("acme".parse().unwrap(), format!("s{place}").parse().unwrap()),
             before: Some(Arc::new(Held { token: Token(1), place, row: None, lives: Vec::new() })),
@@ -249,7 +263,15 @@ mod tests {
             skip_held: false,
             within: None,
         };
-        Job { write: Arc::new(write), asked: Instant::now(), done: oneshot::channel().0 }
+        let (done, caller) = oneshot::channel();
+        (Job { write: Arc::new(write), until: Instant::now() + WITHIN, done }, caller)
+    }
+
+    /// Returns the sessions of the statements that are made of these writes.
+    fn groups(jobs: Vec<Job>) -> Vec<Vec<u64>> {
+        let mut waiting = Waiting { jobs: jobs.into(), out: 0 };
+        let groups = std::iter::from_fn(|| Some(waiting.next(LEFT_MIN)).filter(|group| !group.is_empty()));
+        groups.map(|group| places(&group)).collect()
     }
 
     fn places(group: &[Job]) -> Vec<u64> {
@@ -258,29 +280,36 @@ mod tests {
 
     #[test]
     fn a_group_has_one_write_of_each_session_and_keeps_the_order_of_the_others() {
-        let jobs = [1, 2, 1, 3, 2, 1].map(|place| job(place, 1));
-        let mut waiting = Waiting { jobs: jobs.into(), out: 0 };
-        let groups: Vec<_> = (0..4).map(|_| places(&waiting.next())).collect();
-        assert_eq!(groups, [vec![1, 2, 3], vec![1, 2], vec![1], vec![]]);
+        let (jobs, _callers): (Vec<_>, Vec<_>) =
+            [1, 2, 1, 3, 2, 1].map(|place| job(place, 1)).into_iter().unzip();
+        assert_eq!(groups(jobs), [vec![1, 2, 3], vec![1, 2], vec![1]]);
     }
 
     #[test]
     fn a_group_is_bounded_in_writes_and_bytes_and_a_large_write_goes_alone() {
-        let jobs = (0..100).map(|place| job(place, 1)).collect();
-        let mut waiting = Waiting { jobs, out: 0 };
-        assert_eq!([waiting.next().len(), waiting.next().len()], [WRITES_MAX, WRITES_MAX]);
-        let jobs = [job(1, BYTES_MAX + 1), job(2, BYTES_MAX), job(3, 1), job(4, 1)].into();
-        let mut waiting = Waiting { jobs, out: 0 };
-        let groups: Vec<_> = (0..3).map(|_| places(&waiting.next())).collect();
-        assert_eq!(groups, [vec![1], vec![2], vec![3, 4]]);
+        let (jobs, _callers): (Vec<_>, Vec<_>) = (0..100).map(|place| job(place, 1)).unzip();
+        let sizes: Vec<_> = groups(jobs).iter().map(Vec::len).collect();
+        assert_eq!(sizes, [WRITES_MAX, WRITES_MAX, WRITES_MAX, 100 - 3 * WRITES_MAX]);
+        let sizes = [(1, BYTES_MAX + 1), (2, BYTES_MAX), (3, 1), (4, 1)];
+        let (jobs, _callers): (Vec<_>, Vec<_>) =
+            sizes.map(|(place, bytes)| job(place, bytes)).into_iter().unzip();
+        assert_eq!(groups(jobs), [vec![1], vec![2], vec![3, 4]]);
+    }
+
+    /// A backlog must not make all writes go alone, or it would never be caught up.
+    #[test]
+    fn only_a_write_that_has_little_time_left_goes_alone() {
+        let (mut jobs, _callers): (Vec<_>, Vec<_>) = (1..=5).map(|place| job(place, 1)).unzip();
+        for (job, left) in jobs.iter_mut().zip([6, 1, 1, 6, 6]) {
+            job.until = Instant::now() + Duration::from_secs(left);
+        }
+        assert_eq!(groups(jobs), [vec![1, 4, 5], vec![2], vec![3]]);
     }
 
     #[test]
-    fn a_write_that_has_waited_long_goes_alone() {
-        let long_ago = Instant::now().checked_sub(2 * WAITED_MAX).unwrap();
-        let late = |place| Job { asked: long_ago, ..job(place, 1) };
-        let mut waiting = Waiting { jobs: [late(1), late(2), job(3, 1), job(4, 1)].into(), out: 0 };
-        let groups: Vec<_> = (0..3).map(|_| places(&waiting.next())).collect();
-        assert_eq!(groups, [vec![1], vec![2], vec![3, 4]]);
+    fn a_write_that_nobody_waits_for_is_not_made() {
+        let ((gone, caller), (stays, _waits)) = (job(1, 1), job(2, 1));
+        drop(caller);
+        assert_eq!(groups(vec![gone, stays]), [vec![2]]);
     }
 }

@@ -62,11 +62,13 @@ pub(super) fn can_share(write: &Write) -> bool {
 /// token, has changed nothing.
 pub(super) struct ApplyMany {
     writes: Vec<Arc<Write>>,
+    within: Duration,
 }
 
 impl ApplyMany {
-    pub(super) fn new(writes: Vec<Arc<Write>>) -> Self {
-        Self { writes }
+    /// Returns the call, with the time that it has.
+    pub(super) fn new(writes: Vec<Arc<Write>>, within: Duration) -> Self {
+        Self { writes, within }
     }
 
     fn sharing(&self) -> Vec<Sharing<'_>> {
@@ -86,14 +88,14 @@ impl Call for ApplyMany {
     }
 
     fn within(&self) -> Option<Duration> {
-        self.writes.iter().filter_map(|write| write.within).min()
+        Some(self.within)
     }
 
     fn statement(&self, sql: &mut Sql<'_>) {
         let sharing = self.sharing();
         let places: Vec<i64> = sharing.iter().map(Sharing::place).collect();
         held(sql, &sharing, &places);
-        let (values, source) = bind_sessions(sql, &places, sharing.iter().map(|one| one.after));
+        let (values, source) = bind_sessions(sql, sharing.iter().map(|one| (one.place(), one.after)));
         let (schema, set) = (&sql.names.schema, values.assignments());
         push!(
             sql,

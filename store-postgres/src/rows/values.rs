@@ -199,11 +199,11 @@ pub(super) fn bind_slot<'n>(sql: &mut Sql<'n>, slot: &Slot) -> Option<Values<'n>
 /// `v`, and the source of these rows, which also have the place as `sid`.
 pub(super) fn bind_sessions<'n, 's>(
     sql: &mut Sql<'n>,
-    places: &[i64],
-    slots: impl Iterator<Item = &'s Slot>,
+    slots: impl Iterator<Item = (i64, &'s Slot)>,
 ) -> (Values<'n>, String) {
-    let (names, place) = (sql.names, sql.bind(places.to_vec()));
-    let seen = slots.filter_map(Seen::of).collect();
+    let seen = slots.filter_map(|(place, slot)| Some((place, Seen::of(slot)?)));
+    let (places, seen): (Vec<i64>, Vec<_>) = seen.unzip();
+    let (names, place) = (sql.names, sql.bind(places));
     let mut each = Each { sql, seen, names: vec!["sid"], arrays: vec![place] };
     let values = bind(&mut each, &names.schema);
     let (arrays, names) = (Commas(each.arrays.iter()), Commas(each.names.iter()));

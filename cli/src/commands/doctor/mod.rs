@@ -12,7 +12,7 @@ use holdover_core::payload::{Encoding, Payload};
 use holdover_core::phrases;
 use holdover_core::store::{Capabilities, SessionQuery, SessionStatus, StoreErrorKind};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT, RuntimeError};
+use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT, RuntimeError, TOKEN_QUEUE};
 use serde_json::{Value, json};
 
 use self::engine::Compared;
@@ -133,8 +133,8 @@ async fn examine(
     patient: Timestamp,
 ) -> Result<Examined, Failure> {
     let Some(kept) = front.store.encoded().load_session(key).await? else { return Ok(Examined::default()) };
-    // The record of a model's breaker is not a session that a worker runs.
-    if key.tenant.as_str() == BREAKER_TENANT && kept.queue.as_str() == BREAKER_QUEUE {
+    // Records of the engine, such as breakers and tokens, are not sessions that a worker runs.
+    if key.tenant.as_str() == BREAKER_TENANT && [BREAKER_QUEUE, TOKEN_QUEUE].contains(&kept.queue.as_str()) {
         return Ok(Examined::default());
     }
     let queue = kept.queue.clone();

@@ -133,6 +133,7 @@ impl CallCounts {
 }
 
 /// The result of a turn: stopped or failed.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Ended {

@@ -22,6 +22,7 @@ const SECRET: [&str; 8] =
 
 /// The record of a refused call, meant for programs. People and the model read the text of the result
 /// instead.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DenialRecord {
     /// The version of the record: [`DENIAL_SCHEMA`].
@@ -41,6 +42,7 @@ pub struct DenialRecord {
 }
 
 /// The party that refused a call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

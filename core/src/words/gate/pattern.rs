@@ -21,6 +21,7 @@ use crate::words::parameters::{REDACTED, is_secret};
 ///
 /// As text, the patterns are `name=pattern`, separated by commas. If a name contains `token`, `secret`, `password`, `key` or
 /// `auth`, in any case, the pattern is shown as [`REDACTED`](crate::parameters::REDACTED).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPatterns(BTreeMap<String, String>);

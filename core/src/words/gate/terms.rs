@@ -98,6 +98,7 @@ impl Escalation {
 }
 
 /// The action when too few people decide in time.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtExpiry {

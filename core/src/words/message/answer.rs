@@ -7,6 +7,7 @@ use crate::words::custom::StateChange;
 use crate::words::image::Images;
 
 /// A client's answer to a call of a client tool.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientAnswer {

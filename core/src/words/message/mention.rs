@@ -21,6 +21,7 @@ pub const MENTION_PATH_BYTES_MAX: usize = 1_024;
 /// The path is relative to the folder of the agent's file tools. Its components are joined by `/`, and none of them is
 /// empty, `.` or `..`. It has no control characters and at most [`MENTION_PATH_BYTES_MAX`] bytes. Stored mentions are
 /// checked in the same way when they are read.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Mention {
@@ -35,6 +36,7 @@ enum Found {
 }
 
 /// The reason why a mentioned file has no digest.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -155,6 +157,7 @@ impl fmt::Display for Mention {
 }
 
 /// The stored form of a mention.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Serialize, Deserialize)]
 struct Written {
     path: String,
@@ -187,6 +190,7 @@ impl TryFrom<Written> for Mention {
 
 /// The files that one message mentions, in order, each path once. There are at most [`MENTIONS_MAX`], unless they were
 /// read from the store.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mentions(Vec<Mention>);
 

@@ -9,6 +9,7 @@ use crate::words::plan_record::PlanNotice;
 use crate::words::procedure::ProcedureMove;
 
 /// A message of the engine to followers of the session.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// The text of the notice.
@@ -62,6 +63,7 @@ impl Notice {
 
 /// Arguments that the model did not write: a hook set them, or they belong to a request for more steps or to a wait of
 /// the procedure.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewriting {
     /// The call that has these arguments.
@@ -71,6 +73,7 @@ pub struct Rewriting {
 }
 
 /// The summary of an old result.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InShort {
     /// The position of the result.
@@ -80,6 +83,7 @@ pub struct InShort {
 }
 
 /// A summary of the conversation so far, or the extract of a handoff.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// The text of the summary.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The policy for a message that arrives while a turn runs or is parked. At rest, a message begins a turn
 /// under every policy.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessagePolicy {

@@ -18,6 +18,7 @@ pub const SETTLEMENT_BYTES_MAX: usize = 64 * 1024;
 /// assert!(paid.done && paid.result == "receipt 4711");
 /// assert!(!Settlement::not_done().done);
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Settlement {
@@ -65,6 +66,7 @@ impl Settlement {
 }
 
 /// The record of a settlement in the transcript.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettlementRecord {
     /// The id of the call.

@@ -26,6 +26,7 @@ const MESSAGE_BYTES_MAX: usize = 4_096;
 /// assert_eq!((progress.done, progress.total), (Some(3), Some(9)));
 /// assert_eq!(Progress::from("copied a.txt").message, progress.message);
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Progress {

@@ -59,7 +59,7 @@ impl Follower {
     }
 
     async fn read(&mut self, service: &Service, enough: &impl Fn(&[Item]) -> bool) {
-        let url = format!("{}/sessions/{}/events", service.url(), self.session);
+        let url = format!("{}/v1/sessions/{}/events", service.url(), self.session);
         let mut request = service.client().get(url);
         if let Some(last) = self.seen.last() {
             request = request.header("Last-Event-ID", &last.id);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use serde_json::json;
 
-use crate::service::{Folder, PATIENCE, Pace, Service, answer_path, eventually};
+use crate::service::{Folder, PATIENCE, Pace, Service, eventually};
 
 const AT_ONCE: Pace = Pace { word_ms: 0, bank_ms: 0 };
 
@@ -17,19 +17,17 @@ const AT_ONCE: Pace = Pace { word_ms: 0, bank_ms: 0 };
 async fn no_key_of_a_customers_makes_an_approval_undecidable() {
     let folder = Folder::new();
     let service = folder.start(AT_ONCE).await;
-    let begin = json!({ "id": "a", "message": "Please refund order 7." });
-    assert_eq!(service.post("/sessions", begin.clone()).await.0, StatusCode::CREATED);
-    service.answer("a", "scan_receipt", json!({ "content": "genuine" })).await;
+    assert_eq!(service.begin("a", "Please refund order 7.").await.0, StatusCode::CREATED);
+    service.scan("a").await;
     let asked = service.waits_for("a", "refund").await;
     for key in [asked["id"].as_str().unwrap(), "first", "first message"] {
-        let taken = service.post_once("/sessions/a/messages", key, json!({ "message": "Hurry." })).await;
+        let taken = service.post_once("/v1/sessions/a/messages", key, json!({ "text": "Hurry." })).await;
         assert_eq!(taken.0, StatusCode::ACCEPTED, "{key}");
     }
-    assert_eq!(service.post("/sessions", begin).await.0, StatusCode::OK, "begun before");
+    assert_eq!(service.begin("a", "Please refund order 7.").await.0, StatusCode::OK, "begun before");
     // The model may have read the messages, so this may be a new approval.
     let asked = service.waits_for("a", "refund").await;
-    let yes = json!({ "approve": true, "by": "ada" });
-    assert_eq!(service.post(&answer_path(&asked), yes).await.0, StatusCode::ACCEPTED);
+    assert_eq!(service.approve(&asked, "ada", &json!({})).await.0, StatusCode::ACCEPTED);
     service.completes("a").await;
     assert_eq!(folder.ledger(), ["7 1250"]);
 }
@@ -38,20 +36,20 @@ async fn no_key_of_a_customers_makes_an_approval_undecidable() {
 async fn a_session_stays_with_the_version_that_it_began_with() {
     let folder = Folder::new();
     let mut before = folder.start_with(AT_ONCE, &folder.script(0), &["--clerk", "1"]);
-    before.post("/sessions", json!({ "id": "old", "message": "Please refund order 7." })).await;
+    before.begin("old", "Please refund order 7.").await;
     before.waits_for("old", "scan_receipt").await;
     before.kill();
 
     let service = folder.start(AT_ONCE).await;
-    service.post("/sessions", json!({ "id": "new", "message": "Please refund order 8." })).await;
+    service.begin("new", "Please refund order 8.").await;
     for (session, agent) in [("old", "clerk@1"), ("new", "clerk@2")] {
-        service.answer(session, "scan_receipt", json!({ "content": "genuine" })).await;
-        let yes = json!({ "approve": true, "by": "ada" });
-        assert_eq!(service.answer(session, "refund", yes).await, StatusCode::ACCEPTED);
+        service.scan(session).await;
+        let asked = service.waits_for(session, "refund").await;
+        assert_eq!(service.approve(&asked, "ada", &json!({})).await.0, StatusCode::ACCEPTED);
         service.completes(session).await;
         assert_eq!(service.session(session).await["agent"], agent);
     }
-    let again = service.post("/sessions", json!({ "id": "old", "message": "Please refund order 7." })).await;
+    let again = service.begin("old", "Please refund order 7.").await;
     assert_eq!(again.0, StatusCode::OK, "begun before, by another version");
 }
 
@@ -61,15 +59,17 @@ async fn all_that_a_session_waits_for_is_shown() {
     let call = r#"{ tool = "scan_receipt", arguments = { order = 7 } }"#;
     let script = folder.write_script(&format!("[[turns]]\ncalls = [{}]\n", [call; 60].join(", ")));
     let service = folder.start_with(AT_ONCE, &script, &[]);
-    service.post("/sessions", json!({ "id": "a", "message": "Sixty receipts." })).await;
+    service.begin("a", "Sixty receipts.").await;
     service.waits_for("a", "scan_receipt").await;
-    assert_eq!(service.session("a").await["pending"].as_array().unwrap().len(), 60);
+    assert_eq!(service.session("a").await["pending"]["items"].as_array().unwrap().len(), 60);
 }
 
 /// Returns a client that has sent a part of its request.
 fn half_way(service: &Service) -> TcpStream {
     let mut client = TcpStream::connect(service.url().strip_prefix("http://").unwrap()).unwrap();
-    client.write_all(b"POST /sessions HTTP/1.1\r\nHost: desk\r\nContent-Type: application/json\r\n").unwrap();
+    client
+        .write_all(b"POST /v1/sessions HTTP/1.1\r\nHost: desk\r\nContent-Type: application/json\r\n")
+        .unwrap();
     client.write_all(b"Content-Length: 100\r\n\r\n{").unwrap();
     client
 }
@@ -104,7 +104,7 @@ async fn a_client_that_is_half_way_through_a_request_holds_up_no_stop() {
 async fn a_second_signal_stops_at_once_what_a_first_one_waits_for() {
     let folder = Folder::new();
     let mut service = folder.start(Pace { word_ms: 60_000, bank_ms: 0 }).await;
-    service.post("/sessions", json!({ "id": "talk", "message": "What are the rules?" })).await;
+    service.begin("talk", "What are the rules?").await;
     eventually("a model speaks", async || service.session("talk").await["status"] == "active").await;
     service.terminate();
     // The service no longer listens, so it has received the first signal.

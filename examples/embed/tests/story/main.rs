@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::follower::{Follower, is_done};
-use crate::service::{Folder, PATIENCE, Pace, answer_path, eventually};
+use crate::service::{Folder, PATIENCE, Pace, eventually, path_of};
 
 const POLICY: &str = "Good day. Whatever you bought here";
 
@@ -28,11 +28,9 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
     let folder = Folder::new();
     let mut service = folder.start(Pace { word_ms: 100, bank_ms: 25_000 }).await;
     for order in ["7", "8"] {
-        let asked =
-            json!({ "id": format!("order-{order}"), "message": format!("Please refund order {order}.") });
-        assert_eq!(service.post("/sessions", asked).await.0, StatusCode::CREATED);
-        let (session, genuine) = (format!("order-{order}"), json!({ "content": "genuine" }));
-        assert_eq!(service.answer(&session, "scan_receipt", genuine).await, StatusCode::ACCEPTED);
+        let (session, message) = (format!("order-{order}"), format!("Please refund order {order}."));
+        assert_eq!(service.begin(&session, &message).await.0, StatusCode::CREATED);
+        assert_eq!(service.scan(&session).await, StatusCode::ACCEPTED);
         service.waits_for(&session, "refund").await;
     }
     let approvals = service.approvals().await;
@@ -41,8 +39,7 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
     assert_eq!(approvals[0]["session"], "order-7");
 
     // A tool is running.
-    let yes = json!({ "approve": true, "by": "ada" });
-    assert_eq!(service.post(&answer_path(&approvals[0]), yes).await.0, StatusCode::ACCEPTED);
+    assert_eq!(service.approve(&approvals[0], "ada", &json!({})).await.0, StatusCode::ACCEPTED);
     eventually("the bank is told", async || folder.ledger() == ["7 1250"]).await;
     // An approval is waiting.
     assert_eq!(service.session("order-8").await["status"], "suspended");
@@ -51,7 +48,7 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
     let mut waits = Follower::of("order-8");
     waits.follow(&service, |seen| seen.last().is_some_and(|shown| shown.event_type() == "suspended")).await;
     // A model is streaming.
-    service.post("/sessions", json!({ "id": "talk", "message": "What are the rules?" })).await;
+    service.begin("talk", "What are the rules?").await;
     let mut talk = Follower::of("talk");
     talk.follow(&service, |seen| seen.iter().filter(|shown| shown.kind == "delta").count() >= 3).await;
     assert!(!talk.has_answer(), "killed in the middle of the answer");
@@ -73,8 +70,7 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
 
     let approvals = service.approvals().await;
     assert_eq!(approvals.len(), 1, "{approvals:?}");
-    let yes = json!({ "approve": true, "by": "bo", "reason": "it was broken" });
-    service.post(&answer_path(&approvals[0]), yes).await;
+    service.approve(&approvals[0], "bo", &json!({ "reason": "it was broken" })).await;
     waits.follow(&service, is_done).await;
     assert_eq!(waits.check(), 0);
     assert_eq!(service.last_words("order-8").await, "The money is on its way.");
@@ -99,94 +95,66 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
 async fn what_cannot_be_done_is_refused_in_one_line() {
     let folder = Folder::new();
     let service = folder.start(Pace { word_ms: 0, bank_ms: 0 }).await;
-    let started = service.post("/sessions", json!({ "id": "a", "message": "Please refund order 7." })).await;
-    assert_eq!(started, (StatusCode::CREATED, json!({ "session": "a" })));
-    let scan = answer_path(&service.waits_for("a", "scan_receipt").await);
-    let (approve_scan, yes) =
-        (scan.replace("/sessions/a/answers", "/approvals/a"), json!({ "approve": true, "by": "ada" }));
-    let genuine = json!({ "content": "genuine" });
+    let (status, started) = service.begin("a", "Please refund order 7.").await;
+    assert_eq!((status, &started["session"]), (StatusCode::CREATED, &json!("a")));
+    let asked = service.waits_for("a", "scan_receipt").await;
+    let genuine = json!({ "digest": asked["digest"], "content": "genuine" });
+    let yes = json!({ "digest": asked["digest"] });
+    let (answer, approve) = (path_of(&asked, "answer"), path_of(&asked, "approve"));
     for (path, body, status, why) in [
         ("/nowhere", json!({}), 404, "no such path"),
-        ("/sessions/b/messages", json!({ "message": "x" }), 404, "acme/b: there is no such session"),
-        ("/sessions/b/interrupt", json!({ "reason": "x" }), 404, "acme/b: there is no such session"),
-        ("/sessions/b/fork", json!({}), 404, "acme/b: there is no such session"),
-        ("/sessions/b/answers/c2-0", genuine.clone(), 404, "acme/b: there is no such session"),
-        ("/approvals/b/c3-0", yes.clone(), 404, "acme/b: there is no such session"),
-        ("/approvals/a/c2-0", yes.clone(), 404, "call c2-0: there is no such pending call"),
-        (&approve_scan, yes.clone(), 409, "call c2-0: waits for an answer, not for approval"),
-        ("/sessions/a/fork", json!({ "at": 99 }), 404, "there is no checkpoint 99"),
-        ("/sessions/a/fork", json!({ "to": "a" }), 409, "it exists already"),
-        (
-            "/sessions",
-            json!({ "id": "a", "message": "Something else" }),
-            409,
-            "it exists already and began with another message",
-        ),
-        ("/sessions", json!({ "id": "", "message": "x" }), 422, "session id is empty"),
-        ("/sessions", json!({ "massage": "x" }), 422, "massage"),
-        ("/sessions/a%00/messages", json!({ "message": "x" }), 422, "control character"),
-        ("/approvals/a/c2-0", json!({ "approve": true }), 422, "missing field `by`"),
-        ("/sessions", json!({ "message": "x".repeat(2 * 1024 * 1024) }), 413, "length limit exceeded"),
+        ("/v1/sessions/b/messages", json!({ "text": "x" }), 404, "acme/b: there is no such session"),
+        ("/v1/sessions/b/interrupt", json!({ "reason": "x" }), 404, "acme/b: there is no such session"),
+        ("/v1/sessions/b/fork", json!({}), 404, "acme/b: there is no such session"),
+        ("/v1/sessions/b/pending/c2-0/answer", genuine.clone(), 404, "acme/b: there is no such session"),
+        ("/v1/sessions/b/pending/c3-0/approve", yes.clone(), 404, "acme/b: there is no such session"),
+        ("/v1/sessions/a/pending/c2-0/approve", yes.clone(), 404, "call c2-0: there is no such pending call"),
+        (&approve, yes.clone(), 409, "waits for an answer, not for approval"),
+        ("/v1/sessions/a/fork", json!({ "at": 99 }), 404, "there is no checkpoint 99"),
+        ("/v1/sessions/a/fork", json!({ "to": "a" }), 409, "it exists already"),
+        ("/v1/sessions", json!({ "agent": "clark", "message": "x" }), 404, "clark"),
     ] {
         let (found, said) = service.post(path, body).await;
-        let line = said["error"].as_str().unwrap_or_default();
+        let line = said["detail"].as_str().unwrap_or_default();
         assert!(found == status && line.contains(why) && !line.contains('\n'), "{path}: {found} {said}");
-    }
-    for (path, status) in [
-        ("/sessions/b", 404),
-        ("/sessions/b/messages", 404),
-        ("/sessions/b/events", 404),
-        ("/sessions/a/events?after=abc", 422),
-        ("/approvals?after=abc", 422),
-        ("/approvals?limit=0", 422),
-        ("/sessions/a/messages?after=x", 422),
-        ("/sessions", 405),
-    ] {
-        let (found, said) = service.get(path).await;
-        assert!(found == status && said["error"].is_string(), "{path}: {found} {said}");
     }
 
     // A request is accepted once under an idempotency key or an id.
-    let again = service.post("/sessions", json!({ "id": "a", "message": "Please refund order 7." })).await;
-    assert_eq!(again, (StatusCode::OK, json!({ "session": "a" })));
-    let first = service.post_once("/sessions", "k", json!({ "message": "Good day" })).await;
-    let second = service.post_once("/sessions", "k", json!({ "message": "Good day" })).await;
+    let again = service.begin("a", "Please refund order 7.").await;
+    assert_eq!((again.0, &again.1["session"]), (StatusCode::OK, &json!("a")));
+    let other = service.begin("a", "Something else").await;
+    assert_eq!((other.0, &other.1["code"]), (StatusCode::CONFLICT, &json!("not_first")));
+    let new = json!({ "agent": "clerk", "message": "Good day" });
+    let first = service.post_once("/v1/sessions", "k", new.clone()).await;
+    let second = service.post_once("/v1/sessions", "k", new).await;
     assert_eq!((first.0, second.0), (StatusCode::CREATED, StatusCode::OK));
-    assert_eq!(first.1, second.1, "the same session");
-    assert_eq!(
-        service.post_once("/sessions", "k", json!({ "message": "Bye" })).await.0,
-        StatusCode::CONFLICT
-    );
-    let path = format!("/sessions/{}/messages", first.1["session"].as_str().unwrap());
-    let thanks = json!({ "message": "Thanks" });
-    assert_eq!(service.post_once(&path, "m", thanks.clone()).await.0, StatusCode::ACCEPTED);
-    assert_eq!(service.post_once(&path, "m", thanks).await.0, StatusCode::OK);
+    assert_eq!(first.1["session"], second.1["session"], "the same session");
+    let path = format!("/v1/sessions/{}/messages", first.1["session"].as_str().unwrap());
 
     // A key may hold any text that a header can hold, but it must not be empty.
     for (key, status) in [("ü", 202), ("ü", 200), ("", 422)] {
-        let (found, said) = service.post_once(&path, key, json!({ "message": "And?" })).await;
+        let (found, said) = service.post_once(&path, key, json!({ "text": "And?" })).await;
         assert_eq!(found, status, "{key}: {said}");
     }
 
     // A cursor belongs to one session.
     let mut other = Follower::of(first.1["session"].as_str().unwrap());
     other.follow(&service, |seen| !seen.is_empty()).await;
-    let (status, said) = service.get(&format!("/sessions/a/events?after={}", other.last_id())).await;
+    let (status, said) = service.get(&format!("/v1/sessions/a/events?after={}", other.last_id())).await;
     assert_eq!(status, StatusCode::GONE, "{said}");
-    assert!(said["error"].as_str().unwrap().contains("the cursor belongs to another session"), "{said}");
 
     // Only the first of two different answers is accepted; it may be repeated.
-    assert_eq!(service.post(&scan, genuine.clone()).await.0, StatusCode::ACCEPTED);
-    let refund = answer_path(&service.waits_for("a", "refund").await);
-    assert_eq!(service.post(&scan, genuine).await.0, StatusCode::OK);
-    assert_eq!(service.post(&scan, json!({ "content": "forged" })).await.0, StatusCode::CONFLICT);
-    let nobody = json!({ "approve": true, "by": " " });
-    assert_eq!(service.post(&refund, nobody).await.0, StatusCode::UNPROCESSABLE_ENTITY);
-    let no = json!({ "approve": false, "by": "bo", "reason": "too late" });
-    assert_eq!(service.post(&refund, no.clone()).await.0, StatusCode::ACCEPTED);
-    assert_eq!(service.post(&refund, yes).await.0, StatusCode::CONFLICT);
+    assert_eq!(service.post(&answer, genuine.clone()).await.0, StatusCode::ACCEPTED);
+    let refund = service.waits_for("a", "refund").await;
+    assert_eq!(service.post(&answer, genuine).await.0, StatusCode::OK);
+    let forged = json!({ "digest": asked["digest"], "content": "forged" });
+    assert_eq!(service.post(&answer, forged).await.0, StatusCode::CONFLICT);
+    assert_eq!(service.approve(&refund, " ", &json!({})).await.0, StatusCode::UNPROCESSABLE_ENTITY);
+    let late = json!({ "reason": "too late" });
+    assert_eq!(service.decide(&refund, "deny", "bo", &late).await.0, StatusCode::ACCEPTED);
+    assert_eq!(service.approve(&refund, "ada", &json!({})).await.0, StatusCode::CONFLICT);
     service.completes("a").await;
-    assert_eq!(service.post(&refund, no).await.0, StatusCode::OK);
+    assert_eq!(service.decide(&refund, "deny", "bo", &late).await.0, StatusCode::OK);
     assert_eq!(service.decision("a").await["by"], "bo");
     assert_eq!(folder.ledger(), [""; 0]);
 }
@@ -195,26 +163,26 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
 async fn edited_arguments_run_and_a_fork_of_an_interrupted_session_goes_its_own_way() {
     let folder = Folder::new();
     let service = folder.start(Pace { word_ms: 0, bank_ms: 0 }).await;
-    service.post("/sessions", json!({ "id": "a", "message": "Please refund order 7." })).await;
-    service.answer("a", "scan_receipt", json!({ "content": "genuine" })).await;
+    service.begin("a", "Please refund order 7.").await;
+    service.scan("a").await;
     let asked = service.waits_for("a", "refund").await;
-    let (status, forked) = service.post("/sessions/a/fork", json!({ "to": "b" })).await;
+    let (status, forked) = service.post("/v1/sessions/a/fork", json!({ "to": "b" })).await;
     assert_eq!((status, &forked["session"]), (StatusCode::CREATED, &json!("b")));
 
-    let half = json!({ "approve": true, "by": "ada", "arguments": { "order": 7, "cents": 600 } });
-    assert_eq!(service.post(&answer_path(&asked), half).await.0, StatusCode::ACCEPTED);
+    let half = json!({ "arguments": r#"{"order": 7, "cents": 600}"# });
+    assert_eq!(service.approve(&asked, "ada", &half).await.0, StatusCode::ACCEPTED);
     service.completes("a").await;
     assert_eq!(folder.ledger(), ["7 600"]);
 
-    service.post("/sessions", json!({ "id": "c", "message": "Please refund order 8." })).await;
+    service.begin("c", "Please refund order 8.").await;
     service.waits_for("c", "scan_receipt").await;
-    let stopped = service.post("/sessions/c/interrupt", json!({ "reason": "never mind" })).await;
-    assert_eq!(stopped, (StatusCode::ACCEPTED, json!({ "interrupted": true })));
+    let stopped = service.post("/v1/sessions/c/interrupt", json!({ "reason": "never mind" })).await;
+    assert_eq!(stopped, (StatusCode::ACCEPTED, json!({ "waits": true })));
     assert_eq!(service.session("c").await["outcome"]["kind"], "interrupted");
     for session in ["b", "c"] {
-        let path = format!("/sessions/{session}/messages");
+        let path = format!("/v1/sessions/{session}/messages");
         assert_eq!(
-            service.post(&path, json!({ "message": "What are the rules?" })).await.0,
+            service.post(&path, json!({ "text": "What are the rules?" })).await.0,
             StatusCode::ACCEPTED
         );
         service.completes(session).await;
@@ -228,11 +196,11 @@ async fn edited_arguments_run_and_a_fork_of_an_interrupted_session_goes_its_own_
 async fn a_soft_stop_loses_nothing_and_another_process_shows_it() {
     let folder = Folder::new();
     let mut first = folder.start(Pace { word_ms: 30, bank_ms: 0 }).await;
-    first.post("/sessions", json!({ "id": "talk", "message": "What are the rules?" })).await;
+    first.begin("talk", "What are the rules?").await;
     let mut talk = Follower::of("talk");
     talk.follow(&first, |seen| seen.iter().any(|shown| shown.kind == "delta")).await;
     let second = folder.start(Pace { word_ms: 30, bank_ms: 0 }).await;
-    let url = format!("{}/sessions/talk/events", first.url());
+    let url = format!("{}/v1/sessions/talk/events", first.url());
     let mut attached = first.client().get(url).send().await.unwrap();
     first.terminate();
     let let_go = async { while attached.chunk().await.unwrap().is_some() {} };
@@ -245,6 +213,6 @@ async fn a_soft_stop_loses_nothing_and_another_process_shows_it() {
     assert_eq!(runs.len(), 1, "the first process ended the turn: {runs:?}");
     assert!(first.ended_within(Duration::from_secs(20)).await, "ends well");
     // The remaining process answers this message.
-    second.post("/sessions/talk/messages", json!({ "message": "And on Sundays?" })).await;
+    second.post("/v1/sessions/talk/messages", json!({ "text": "And on Sundays?" })).await;
     eventually("the second turn ends", async || second.transcript("talk").await.len() == 4).await;
 }

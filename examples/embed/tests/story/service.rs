@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The maximum wait for anything in these tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -142,6 +142,12 @@ impl Service {
         }
     }
 
+    /// Starts a session with a message to the clerk.
+    pub(crate) async fn begin(&self, session: &str, message: &str) -> (StatusCode, Value) {
+        let new = json!({ "agent": "clerk", "session": session, "message": message });
+        self.post("/v1/sessions", new).await
+    }
+
     pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
         answer(self.client.get(format!("{}{path}", self.url))).await
     }
@@ -157,31 +163,52 @@ impl Service {
     }
 
     pub(crate) async fn session(&self, session: &str) -> Value {
-        let (status, shown) = self.get(&format!("/sessions/{session}")).await;
+        let (status, shown) = self.get(&format!("/v1/sessions/{session}")).await;
         assert_eq!(status, StatusCode::OK, "{shown}");
         shown
     }
 
     pub(crate) async fn approvals(&self) -> Vec<Value> {
-        let (_, page) = self.get("/approvals").await;
+        let (_, page) = self.get("/v1/pending?kind=approval").await;
         assert_eq!(page["next"], Value::Null);
-        page["approvals"].as_array().unwrap().clone()
+        page["items"].as_array().unwrap().clone()
     }
 
     /// Waits until the session waits for a call of `tool`, and returns that call.
     pub(crate) async fn waits_for(&self, session: &str, tool: &str) -> Value {
         let waiting = async || {
-            let pending = self.session(session).await["pending"].as_array().unwrap().clone();
+            let pending = self.session(session).await["pending"]["items"].as_array().unwrap().clone();
             pending.into_iter().find(|call| call["tool"] == tool)
         };
         eventually(&format!("{session} waits for {tool}"), async || waiting().await.is_some()).await;
         waiting().await.unwrap()
     }
 
-    /// Answers the call of `tool`, as soon as the session waits for it.
-    pub(crate) async fn answer(&self, session: &str, tool: &str, body: Value) -> StatusCode {
-        let path = answer_path(&self.waits_for(session, tool).await);
-        self.post(&path, body).await.0
+    /// Tells the clerk, as soon as it waits for the scan, that the receipt is genuine.
+    pub(crate) async fn scan(&self, session: &str) -> StatusCode {
+        let asked = self.waits_for(session, "scan_receipt").await;
+        self.post(&path_of(&asked, "answer"), json!({ "digest": asked["digest"], "content": "genuine" }))
+            .await
+            .0
+    }
+
+    /// Approves a call, as this person and with these further fields.
+    pub(crate) async fn approve(&self, asked: &Value, by: &str, more: &Value) -> (StatusCode, Value) {
+        self.decide(asked, "approve", by, more).await
+    }
+
+    /// Decides on a call.
+    pub(crate) async fn decide(
+        &self,
+        asked: &Value,
+        verb: &str,
+        by: &str,
+        more: &Value,
+    ) -> (StatusCode, Value) {
+        let mut body = more.clone();
+        body["digest"] = asked["digest"].clone();
+        let request = self.client.post(format!("{}{}", self.url, path_of(asked, verb))).header("X-User", by);
+        answer(request.json(&body)).await
     }
 
     pub(crate) async fn completes(&self, session: &str) {
@@ -193,8 +220,8 @@ impl Service {
     }
 
     pub(crate) async fn transcript(&self, session: &str) -> Vec<Value> {
-        let (_, shown) = self.get(&format!("/sessions/{session}/messages")).await;
-        shown["messages"].as_array().unwrap().iter().map(|entry| entry["message"].clone()).collect()
+        let (_, shown) = self.get(&format!("/v1/sessions/{session}/messages")).await;
+        shown["items"].as_array().unwrap().iter().map(|entry| entry["message"].clone()).collect()
     }
 
     /// Returns the text of the last answer.
@@ -222,16 +249,10 @@ impl Service {
     }
 }
 
-/// Returns the path that takes the answer to the call.
-pub(crate) fn answer_path(asked: &Value) -> String {
+/// Returns the path that takes this answer to the call.
+pub(crate) fn path_of(asked: &Value, verb: &str) -> String {
     let (session, id) = (asked["session"].as_str().unwrap(), asked["id"].as_str().unwrap());
-    match asked["kind"].as_str().unwrap() {
-        "approval" => format!("/approvals/{session}/{id}"),
-        kind => {
-            assert_eq!(kind, "client_tool");
-            format!("/sessions/{session}/answers/{id}")
-        }
-    }
+    format!("/v1/sessions/{session}/pending/{id}/{verb}")
 }
 
 impl Drop for Service {

@@ -1,0 +1,223 @@
+//! A closer look at a session: its tree, its runs, its custom state; and signals to it.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::Json;
+use axum::extract::State;
+use holdover_core::engine::RunKind;
+use holdover_core::ids::{CallId, Epoch, SessionId, WorkerId};
+use holdover_core::machine::Usage;
+use holdover_core::parameters::redacted_value;
+use holdover_core::store::{OutcomeKind, PageCursor, PageRequest, SessionStatus};
+use holdover_core::time::Timestamp;
+use holdover_runtime_local::{Signal, Tree, TreeEntry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Answer, Here, Of, told};
+use crate::access::{By, ToRead, ToSend};
+use crate::body::{Asked, Body, In, Once};
+use crate::desk::Desk;
+use crate::problem::Problem;
+use crate::wire::{Accepted, Delivery, OutcomeView, Page, SessionView};
+
+pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
+    ApiRouter::new()
+        .api_route(
+            "/sessions/{session}/tree",
+            get_with(tree, told!("getTree", "sessions", "Shows a session with its children.")),
+        )
+        .api_route(
+            "/sessions/{session}/runs",
+            get_with(runs, told!("listRuns", "sessions", "Lists the runs of a session, oldest first.")),
+        )
+        .api_route(
+            "/sessions/{session}/state",
+            get_with(state, told!("getState", "sessions", "Shows the custom state of a session.")),
+        )
+        .api_route(
+            "/sessions/{session}/signals",
+            post_with(signal, told!("sendSignal", "messages", "Sends a named signal to a session.")),
+        )
+}
+
+/// How much of a tree is shown.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Depth {
+    /// Also shows children whose outcomes have come.
+    #[serde(default)]
+    ended: bool,
+}
+
+/// A session with its children.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Tree")]
+struct TreeView {
+    /// The sessions, each before its children.
+    items: Vec<MemberView>,
+    /// The usage of all of them together.
+    usage: Usage,
+}
+
+/// A session of a tree.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TreeMember")]
+struct MemberView {
+    #[serde(flatten)]
+    session: SessionView,
+    /// The number of sessions above it.
+    depth: u32,
+    /// The call that the session answers, or that began it. Absent for the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<PlaceView>,
+    /// True if that call still waits for the session, or the session runs in the background.
+    waits: bool,
+    /// The usage of the session, with that of the children whose outcomes it has.
+    usage: Usage,
+    /// The ending of the last turn, or the reason why it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<OutcomeView>,
+}
+
+/// The call that a child answers.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ChildPlace")]
+struct PlaceView {
+    /// The session of the call.
+    parent: SessionId,
+    /// The call.
+    call: CallId,
+    /// The number of the child among the children of the call, from 0.
+    index: u32,
+}
+
+impl From<TreeEntry> for MemberView {
+    fn from(of: TreeEntry) -> Self {
+        Self {
+            session: (&of.session).into(),
+            depth: of.depth,
+            place: of.place.map(|place| PlaceView {
+                parent: place.parent,
+                call: place.call,
+                index: place.index,
+            }),
+            waits: of.waits,
+            usage: of.usage,
+            outcome: of.outcome.map(Into::into),
+        }
+    }
+}
+
+async fn tree(
+    State(desk): Here,
+    By(caller, _): By<ToRead>,
+    In(of): In<Of>,
+    Asked(depth): Asked<Depth>,
+) -> Answer<Json<TreeView>> {
+    let Tree { entries, usage, .. } = desk.runtime.tree(&caller.key(of.session), depth.ended).await?;
+    Ok(Json(TreeView { items: entries.into_iter().map(Into::into).collect(), usage }))
+}
+
+/// Which runs are listed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Query {
+    /// The most runs on the page: 50 by default, 200 at most.
+    limit: Option<NonZeroU32>,
+    /// The cursor of the page.
+    after: Option<PageCursor>,
+}
+
+/// A run of a session.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
+struct RunView {
+    /// The number of the run.
+    run: Epoch,
+    /// The purpose for which it was begun.
+    kind: RunKind,
+    /// The worker that held the session.
+    worker: WorkerId,
+    /// The status that the run found. `active` means that the run before it died.
+    found: SessionStatus,
+    /// The time of the beginning.
+    started_at: Timestamp,
+    /// The time of the end. Absent while the run is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<Timestamp>,
+    /// The outcome of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<OutcomeKind>,
+    /// The usage of the run, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    /// True if the usage is complete.
+    usage_is_whole: bool,
+}
+
+async fn runs(
+    State(desk): Here,
+    By(caller, _): By<ToRead>,
+    In(of): In<Of>,
+    Asked(asked): Asked<Query>,
+) -> Answer<Json<Page<RunView>>> {
+    let key = caller.key(of.session);
+    let page = PageRequest { after: asked.after, limit: asked.limit };
+    let page = desk.runtime.runs(&key, page).await?;
+    let reports = desk.runtime.run_reports(&key, &page.items).await?;
+    let items = page.items.into_iter().zip(reports).map(|(run, report)| RunView {
+        run: run.epoch,
+        kind: report.kind,
+        worker: run.worker,
+        found: run.found,
+        started_at: run.started_at,
+        ended_at: run.end.as_ref().map(|end| end.at),
+        outcome: run.end.as_ref().map(|end| end.outcome),
+        usage: report.usage,
+        usage_is_whole: report.is_whole,
+    });
+    Ok(Json(Page { items: items.collect(), next: page.next }))
+}
+
+/// The custom state of a session.
+#[derive(Serialize, JsonSchema)]
+struct CustomState {
+    /// The values, by their keys. Those whose names look like secrets are replaced.
+    state: Map<String, Value>,
+}
+
+async fn state(State(desk): Here, By(caller, _): By<ToRead>, In(of): In<Of>) -> Answer<Json<CustomState>> {
+    let state = desk.runtime.custom_state(&caller.key(of.session)).await?;
+    let shown = state.iter().map(|(key, value)| (key.to_owned(), redacted_value(key, value.clone())));
+    Ok(Json(CustomState { state: shown.collect() }))
+}
+
+/// A signal.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Signal")]
+struct Named {
+    /// The name of the signal.
+    name: String,
+    /// The content of the signal.
+    #[serde(default)]
+    body: Value,
+}
+
+async fn signal(
+    State(desk): Here,
+    By(caller, _): By<ToSend>,
+    In(of): In<Of>,
+    Once(key): Once,
+    Body(named): Body<Named>,
+) -> Answer<Accepted<Delivery>> {
+    let signal = Signal::new(&named.name).map_err(|why| Problem::invalid(format!("name: {why}")))?;
+    let signal = signal.with(&named.body).map_err(|why| Problem::invalid(format!("body: {why}")))?;
+    let delivered = desk.runtime.signal(&caller.key(of.session), signal.once(key)).await?;
+    Ok(Accepted(delivered.into()))
+}

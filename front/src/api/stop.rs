@@ -1,0 +1,126 @@
+//! Stops and continues turns.
+
+use std::sync::Arc;
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::post_with;
+use axum::extract::State;
+use axum::response::NoContent;
+use holdover_core::ids::{CallId, SessionId};
+use holdover_core::message::SignalBody;
+use holdover_core::store::InterruptOutcome;
+use holdover_runtime_local::Delivered;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Here, Of, told};
+use crate::access::{By, ToOperate, ToSend};
+use crate::body::{Body, In};
+use crate::desk::Desk;
+use crate::wire::{Accepted, Delivery, Repeats};
+
+pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
+    ApiRouter::new()
+        .api_route(
+            "/sessions/{session}/interrupt",
+            post_with(interrupt, told!("interrupt", "turns", "Stops the turn. The session stays usable.")),
+        )
+        .api_route(
+            "/sessions/{session}/abort",
+            post_with(abort, told!("abort", "operation", "Stops the session for ever.")),
+        )
+        .api_route(
+            "/sessions/{session}/calls/{call}/stop",
+            post_with(stop_call, told!("stopCall", "turns", "Stops one call. The turn goes on.")),
+        )
+        .api_route(
+            "/sessions/{session}/resume",
+            post_with(resume, told!("resume", "turns", "Continues a turn that was interrupted.")),
+        )
+        .api_route(
+            "/sessions/{session}/retry",
+            post_with(retry, told!("retry", "turns", "Tries a turn again that failed.")),
+        )
+        .api_route(
+            "/sessions/{session}/compact",
+            post_with(compact, told!("compact", "turns", "Summarises the old messages for the model.")),
+        )
+}
+
+/// A reason.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "StopReason")]
+struct Reason {
+    /// The reason, for people.
+    reason: String,
+}
+
+/// The state of a stop.
+#[derive(Serialize, JsonSchema)]
+struct Stopped {
+    /// True if a run has yet to carry the stop out. False if there is nothing left to stop.
+    waits: bool,
+}
+
+impl Repeats for Stopped {
+    fn is_repeat(&self) -> bool {
+        !self.waits
+    }
+}
+
+impl From<InterruptOutcome> for Stopped {
+    fn from(outcome: InterruptOutcome) -> Self {
+        Self { waits: outcome.is_waiting() }
+    }
+}
+
+async fn interrupt(
+    State(desk): Here,
+    By(caller, _): By<ToSend>,
+    In(of): In<Of>,
+    Body(why): Body<Reason>,
+) -> Answer<Accepted<Stopped>> {
+    Ok(Accepted(desk.runtime.interrupt(&caller.key(of.session), why.reason).await?.into()))
+}
+
+async fn abort(
+    State(desk): Here,
+    By(caller, _): By<ToOperate>,
+    In(of): In<Of>,
+    Body(why): Body<Reason>,
+) -> Answer<Accepted<Stopped>> {
+    Ok(Accepted(desk.runtime.abort(&caller.key(of.session), why.reason).await?.into()))
+}
+
+/// A call in the path.
+#[derive(Deserialize, JsonSchema)]
+struct OfCall {
+    /// The id of the session.
+    session: SessionId,
+    /// The id of the call.
+    call: CallId,
+}
+
+async fn stop_call(State(desk): Here, By(caller, _): By<ToSend>, In(of): In<OfCall>) -> Answer<NoContent> {
+    desk.runtime.stop_call(&caller.key(of.session), &of.call).await?;
+    Ok(NoContent)
+}
+
+/// Asks the workers to continue a turn, or to summarise.
+macro_rules! goes_on {
+    ($($method:ident => $signal:ident),*) => {
+        $(
+            async fn $method(
+                State(desk): Here,
+                By(caller, _): By<ToSend>,
+                In(of): In<Of>,
+            ) -> Answer<Accepted<Delivery>> {
+                desk.runtime.request_again(&caller.key(of.session), SignalBody::$signal).await?;
+                Ok(Accepted(Delivered::Accepted.into()))
+            }
+        )*
+    };
+}
+
+goes_on!(resume => Resume, retry => Retry, compact => Compact);

@@ -1,0 +1,33 @@
+//! The HTTP front of Holdover: sessions for browsers, and for programs in other languages.
+//!
+//! [`router`] returns an `axum` router, which a service mounts under any path and behind its own layers. The router
+//! answers requests from the store; [workers](holdover_runtime_local::Worker), here or in other processes, run the
+//! sessions. Any number of processes may serve the same sessions.
+//!
+//! | path | content |
+//! |---|---|
+//! | `/v1/…` | the API: sessions, messages, pending calls, events |
+//! | `/v1/health`, `/v1/ready` | for load balancers; they need no token |
+//! | `/openapi.json` | the description of the API, in OpenAPI 3.1 |
+//!
+//! Errors are problem documents (RFC 9457) with a `code` to branch on.
+
+mod access;
+mod api;
+mod body;
+mod desk;
+mod guard;
+mod openapi;
+mod options;
+mod problem;
+mod router;
+mod server;
+mod streams;
+mod wire;
+
+pub use access::{Access, Caller, May, NoTokens, StoredTokens, TokenError, TokenInfo, Tokens, UnknownMay};
+pub use guard::{Guard, InvalidOrigin};
+pub use openapi::openapi;
+pub use options::FrontOptions;
+pub use router::router;
+pub use server::Server;

@@ -1,0 +1,69 @@
+//! The settings of the front.
+
+use holdover_runtime_local::{Agents, CancellationToken};
+
+use crate::access::Access;
+
+/// The settings of [`router`](crate::router).
+#[derive(Debug, Clone)]
+pub struct FrontOptions {
+    pub(crate) access: Access,
+    pub(crate) agents: Agents,
+    pub(crate) served_elsewhere: bool,
+    pub(crate) streams_max: usize,
+    pub(crate) body_bytes_max: usize,
+    pub(crate) stop: CancellationToken,
+}
+
+impl FrontOptions {
+    /// The largest body of a request, in bytes, unless the options say otherwise: pictures in full number and size, or an
+    /// edit of a call's arguments in full size.
+    pub const BODY_BYTES_MAX: usize = 12 << 20;
+
+    /// The most open streams of one caller, unless the options say otherwise.
+    pub const STREAMS_MAX: usize = 1_000;
+
+    /// Creates settings for callers who are known in this way. Without [agents](Self::agents), no session can be started.
+    pub fn new(access: Access) -> Self {
+        Self {
+            access,
+            agents: Agents::new(),
+            served_elsewhere: false,
+            streams_max: Self::STREAMS_MAX,
+            body_bytes_max: Self::BODY_BYTES_MAX,
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Sets the agents with which callers may start sessions.
+    #[must_use]
+    pub fn agents(self, agents: Agents) -> Self {
+        Self { agents, ..self }
+    }
+
+    /// Allows agents that only other programs serve. Otherwise, a session of an agent that the runtime does not find is
+    /// refused.
+    #[must_use]
+    pub fn served_elsewhere(self) -> Self {
+        Self { served_elsewhere: true, ..self }
+    }
+
+    /// Sets the most streams that one caller may have open in this process.
+    #[must_use]
+    pub fn streams_max(self, streams_max: usize) -> Self {
+        Self { streams_max, ..self }
+    }
+
+    /// Sets the largest body of a request, in bytes.
+    #[must_use]
+    pub fn body_bytes_max(self, body_bytes_max: usize) -> Self {
+        Self { body_bytes_max, ..self }
+    }
+
+    /// Sets the token that ends all streams when it is cancelled. Each stream ends with the cursor from which its reader
+    /// can go on elsewhere.
+    #[must_use]
+    pub fn stop(self, stop: CancellationToken) -> Self {
+        Self { stop, ..self }
+    }
+}

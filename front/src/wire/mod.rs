@@ -1,0 +1,9 @@
+//! The bodies of answers that several routes share.
+
+mod answer;
+mod pending;
+mod session;
+
+pub(crate) use answer::{Accepted, Created, Delivery, Listed, Page, Repeats, Started};
+pub(crate) use pending::{PendingList, PendingView};
+pub(crate) use session::{OutcomeView, SessionView};

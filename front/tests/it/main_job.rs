@@ -1,0 +1,160 @@
+//! The main job: a session with an approval, from its start to its end.
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::bench::{Server, told};
+
+#[tokio::test]
+async fn a_session_runs_asks_and_ends() {
+    let server = Server::start().await;
+    let (session, pending) = server.waiting("refund").await;
+    assert_eq!(pending["kind"], "approval");
+    assert_eq!(pending["tool"], "refund");
+    assert_eq!(pending["prompt"], "money leaves the house");
+    assert_eq!(pending["arguments"], r#"{"order":7,"api_key":"[redacted]"}"#, "a secret is not shown");
+    let shown = server.get(&session).await;
+    assert_eq!(shown["status"], "suspended");
+    assert_eq!(shown["outcome"]["kind"], "suspended_client_tool");
+    assert_eq!(shown["pending"]["items"][0], pending);
+
+    let approve = format!("{session}/pending/{}/approve", pending["id"].as_str().unwrap());
+    let said = json!({ "digest": pending["digest"], "reason": "she called us" });
+    let (status, body) = server.post(&approve, &said).await;
+    assert_eq!((status, &body["accepted"]), (StatusCode::ACCEPTED, &json!(true)));
+    let (status, body) = server.post(&approve, &said).await;
+    assert_eq!((status, &body["accepted"]), (StatusCode::OK, &json!(false)), "a repeat changes nothing");
+
+    server.parked(&session).await;
+    let shown = server.get(&session).await;
+    assert_eq!(shown["status"], "idle");
+    assert_eq!(shown["result"]["text"], "It says: order 7 is paid back");
+    assert_eq!(shown["usage"]["tokens"]["input"], 6);
+    let messages = server.get(&format!("{session}/messages")).await;
+    let roles: Vec<_> = messages["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["message"]["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "decision", "tool", "assistant"]);
+    let decision = &messages["items"][2]["message"]["decision"];
+    assert_eq!((&decision["by"], &decision["reason"]), (&json!("ann"), &json!("she called us")));
+    assert!(!messages.to_string().contains("sk-live"), "{messages}");
+}
+
+#[tokio::test]
+async fn a_session_starts_once_for_its_key_and_for_its_id() {
+    let server = Server::start().await;
+    let start = |key: Option<&'static str>, body: serde_json::Value| {
+        let request = server.ask(Method::POST, "/v1/sessions").json(&body);
+        let request = key.into_iter().fold(request, |request, key| request.header("idempotency-key", key));
+        async { told(request.send().await.unwrap()).await }
+    };
+    let body = json!({ "agent": "clerk", "message": "hello" });
+    let (first, again) = (start(Some("k1"), body.clone()).await, start(Some("k1"), body.clone()).await);
+    assert_eq!((first.0, again.0), (StatusCode::CREATED, StatusCode::OK));
+    assert_eq!(first.1["session"], again.1["session"]);
+    assert_eq!((&first.1["duplicate"], &again.1["duplicate"]), (&json!(false), &json!(true)));
+    let other = start(Some("k1"), json!({ "agent": "clerk", "message": "bye" })).await;
+    assert_eq!((other.0, &other.1["code"]), (StatusCode::CONFLICT, &json!("key_conflict")));
+
+    let named = json!({ "agent": "clerk", "message": "hello", "session": "s1", "labels": { "user": "ann" } });
+    assert_eq!(start(None, named.clone()).await.0, StatusCode::CREATED);
+    assert_eq!(start(None, named).await.0, StatusCode::OK);
+    let other = start(None, json!({ "agent": "clerk", "message": "bye", "session": "s1" })).await;
+    assert_eq!((other.0, &other.1["code"]), (StatusCode::CONFLICT, &json!("not_first")));
+
+    let found = server.get("/v1/sessions?labels[user]=ann").await;
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    assert_eq!(found["items"][0]["session"], "s1");
+    server.parked("/v1/sessions/s1").await;
+    let idle = server.get("/v1/sessions?status=idle,failed&limit=1").await;
+    assert_eq!(idle["items"].as_array().unwrap().len(), 1);
+    assert_eq!(server.get("/v1/sessions?status=aborted").await["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_turn_that_failed_or_was_stopped_goes_on_by_a_worker() {
+    let server = Server::start().await;
+    let session = server.session("fail").await;
+    server.parked(&session).await;
+    assert_eq!(server.get(&session).await["status"], "failed");
+    let runs = async || server.get(&format!("{session}/runs")).await["items"].as_array().unwrap().len();
+    let before = runs().await;
+    let retried = server.post(&format!("{session}/retry"), &json!({})).await;
+    assert_eq!((retried.0, &retried.1["accepted"]), (StatusCode::ACCEPTED, &json!(true)));
+    server.parked(&session).await;
+    assert_eq!((runs().await, &server.get(&session).await["status"]), (before + 1, &json!("failed")));
+    let sent = server.post(&format!("{session}/messages"), &json!({ "text": "hello" })).await;
+    assert_eq!(sent.0, StatusCode::ACCEPTED);
+    server.parked(&session).await;
+    let compacted = server.post(&format!("{session}/compact"), &json!({})).await;
+    assert_eq!(compacted.0, StatusCode::ACCEPTED, "{}", compacted.1);
+    server.parked(&session).await;
+    let resumed = server.post(&format!("{session}/resume"), &json!({})).await;
+    assert_eq!((resumed.0, &resumed.1["code"]), (StatusCode::CONFLICT, &json!("not_resumable")));
+}
+
+#[tokio::test]
+async fn a_session_takes_messages_edits_and_stops() {
+    let server = Server::start().await;
+    let session = server.session("wait").await;
+    let sent = server
+        .post(&format!("{session}/messages"), &json!({ "text": "and this", "policy": "enqueue" }))
+        .await;
+    assert_eq!(sent.0, StatusCode::ACCEPTED, "{}", sent.1);
+    let queue = async || {
+        let queue = server.get(&format!("{session}/queue")).await;
+        let items = queue["items"].as_array().unwrap().clone();
+        // The first message stays until the first commit of its turn.
+        items.into_iter().filter(|item| item["text"] != "wait").collect::<Vec<_>>()
+    };
+    let queued = queue().await;
+    assert_eq!(queued[0]["text"], "and this");
+    let item = format!("{session}/queue/{}", queued[0]["item"]);
+    let replaced = server.ask(Method::PUT, &item).json(&json!({ "text": "or that" })).send().await.unwrap();
+    assert_eq!(replaced.status(), StatusCode::NO_CONTENT);
+    assert_eq!(queue().await[0]["text"], "or that");
+    let withdrawn = server.ask(Method::DELETE, &item).send().await.unwrap();
+    assert_eq!(withdrawn.status(), StatusCode::NO_CONTENT);
+    assert!(queue().await.is_empty());
+    let again = server.ask(Method::DELETE, &item).send().await.unwrap();
+    assert_eq!(told(again).await.1["code"], "not_queued");
+
+    server.runs(&session).await;
+    let stopped = server.post(&format!("{session}/interrupt"), &json!({ "reason": "enough" })).await;
+    assert!(stopped.0.is_success(), "{}", stopped.1);
+    server.parked(&session).await;
+    assert_eq!(server.get(&session).await["status"], "interrupted");
+    let sent =
+        server.post(&format!("{session}/messages"), &json!({ "text": "hello", "instead_of": 1 })).await;
+    assert_eq!(sent.0, StatusCode::ACCEPTED, "{}", sent.1);
+    server.parked(&session).await;
+    let shown = server.get(&session).await;
+    assert_eq!((&shown["status"], &shown["result"]["text"]), (&json!("idle"), &json!("You said: hello")));
+
+    let fork =
+        server.post(&format!("{session}/fork"), &json!({ "to": "copy", "labels": { "why": "test" } })).await;
+    assert_eq!((fork.0, &fork.1["session"]), (StatusCode::CREATED, &json!("copy")));
+    let once = |method: Method, path: &str| server.ask(method, path).header("idempotency-key", "k");
+    let path = format!("{session}/fork");
+    let first = told(once(Method::POST, &path).json(&json!({})).send().await.unwrap()).await;
+    server.post(&format!("{session}/messages"), &json!({ "text": "more" })).await;
+    server.parked(&session).await;
+    let again = told(once(Method::POST, &path).json(&json!({})).send().await.unwrap()).await;
+    assert_eq!(first.0, StatusCode::CREATED, "{}", first.1);
+    assert_eq!(first, again, "one fork under one key, although the source went on");
+    let aborted = server.post("/v1/sessions/copy/abort", &json!({ "reason": "it was a test" })).await;
+    assert!(aborted.0.is_success());
+    assert_eq!(server.get("/v1/sessions/copy").await["status"], "aborted");
+    let refused = server.post("/v1/sessions/copy/messages", &json!({ "text": "hello" })).await;
+    assert_eq!((refused.0, &refused.1["code"]), (StatusCode::CONFLICT, &json!("aborted")));
+    let deleted = server.ask(Method::DELETE, "/v1/sessions/copy").send().await.unwrap();
+    assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
+    assert_eq!(server.get("/v1/sessions/copy").await["code"], "not_found");
+    assert_eq!(server.get(&format!("{session}/tree")).await["items"].as_array().unwrap().len(), 1);
+    let runs = server.get(&format!("{session}/runs")).await;
+    assert!(runs["items"].as_array().unwrap().len() >= 2, "{runs}");
+    assert!(!server.get(&format!("{session}/checkpoints")).await["items"].as_array().unwrap().is_empty());
+}
