@@ -34,7 +34,7 @@ pub(crate) struct Serve {
     /// Host that requests may name, besides those of this machine; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
-    /// Site whose pages may send requests, such as https://app.example; may be repeated
+    /// Site whose pages may send requests, by its origin; may be repeated
     #[arg(long, value_name = "URL")]
     pub(crate) origin: Vec<String>,
     /// Environment variable with a token that programs must send with tasks; may be repeated, to replace a token

@@ -143,7 +143,7 @@ pub enum StateChange {
 
 impl StateChange {
     /// Returns the change as watchers are shown it, by the rule of
-    /// [`redacted_value`](crate::words::parameters::redacted_value).
+    /// [`redacted_value`].
     #[must_use]
     pub fn redacted(self) -> Self {
         match self {

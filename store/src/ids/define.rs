@@ -1,6 +1,7 @@
 //! The macros that define types of ids and numbers.
 
-/// Defines a type for a text id. Takes the name of the type, the name that errors show, and the [`Spelling`].
+/// Defines a type for a text id. Takes the name of the type, the name that errors show, and the
+/// [`Spelling`](crate::ids::Spelling).
 ///
 /// A crate that uses this macro must depend on serde.
 #[macro_export]
