@@ -50,7 +50,7 @@ struct Job {
     done: oneshot::Sender<Result<Verdict, StoreError>>,
 }
 
-/// A write that goes on once its statement has begun, also if its verdict is not awaited.
+/// A write that goes on, also if its verdict is not awaited.
 pub(super) struct Started(oneshot::Receiver<Result<Verdict, StoreError>>);
 
 impl Started {
@@ -127,16 +127,13 @@ impl Groups {
 
 impl Waiting {
     /// Takes the writes of the next statement, each of another session. A write of the same session stays: its caller
-    /// gave up the one before, and began anew on what it found. One that nobody waits for any more is left out.
+    /// gave up the one before, and began anew on what it found.
     fn next(&mut self, left_min: Duration) -> Vec<Job> {
         let (mut group, mut left, mut places) = (Vec::new(), VecDeque::new(), HashSet::new());
         let mut bytes = 0;
         while group.len() < WRITES_MAX
             && let Some(job) = self.jobs.pop_front()
         {
-            if job.done.is_closed() {
-                continue;
-            }
             let place = job.write.before.as_ref().map(|before| before.place);
             let size = job.write.bytes();
             let is_late = job.left() < left_min;
@@ -304,12 +301,5 @@ mod tests {
             job.until = Instant::now() + Duration::from_secs(left);
         }
         assert_eq!(groups(jobs), [vec![1, 4, 5], vec![2], vec![3]]);
-    }
-
-    #[test]
-    fn a_write_that_nobody_waits_for_is_not_made() {
-        let ((gone, caller), (stays, _waits)) = (job(1, 1), job(2, 1));
-        drop(caller);
-        assert_eq!(groups(vec![gone, stays]), [vec![2]]);
     }
 }
