@@ -69,8 +69,10 @@ struct ForkFrom {
 struct ForkView {
     /// The new session.
     session: SessionId,
-    /// The checkpoint from which it began.
-    at: CheckpointId,
+    /// The checkpoint from which it began. Absent if a key was given without a checkpoint: a repeat cannot tell which one was
+    /// the newest at the first time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<CheckpointId>,
     /// The status of the fork.
     status: SessionStatus,
 }
@@ -89,6 +91,7 @@ async fn fork(
     Body(from): Body<ForkFrom>,
 ) -> Answer<Created<ForkView>> {
     check_labels(&from.labels)?;
+    let tells_at = key.is_none() || from.at.is_some();
     let fork = from.at.map_or_else(Fork::newest, Fork::at);
     let fork = from.labels.0.into_iter().fold(fork, |fork, (name, value)| fork.label(name, value));
     let fork = from.to.into_iter().fold(fork, Fork::to);
@@ -96,7 +99,8 @@ async fn fork(
     let once = once.map_err(|why| Problem::invalid(format!("Idempotency-Key: {why}")))?;
     let fork = once.into_iter().fold(fork, Fork::once);
     let forked = desk.runtime.fork(&caller.key(of.session), fork).await?;
-    Ok(Created(ForkView { session: forked.key.id, at: forked.at, status: forked.status }))
+    let at = Some(forked.at).filter(|_| tells_at);
+    Ok(Created(ForkView { session: forked.key.id, at, status: forked.status }))
 }
 
 /// The work of the new session.

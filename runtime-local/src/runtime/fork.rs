@@ -54,8 +54,9 @@ impl Fork {
         self
     }
 
-    /// Forks at most once under this operation id. A repeat gets the same answer, even if the source has gone on
-    /// meanwhile. If no session id is given, it is derived from the source and the operation id.
+    /// Forks at most once under this operation id. A repeat with the same checkpoint and session id gets the same
+    /// answer. If no session id is given, it is derived from the source and the operation id. Without a checkpoint, a repeat
+    /// finds the same session, and names the checkpoint that is the newest by then.
     #[must_use]
     pub fn once(self, operation: OperationId) -> Self {
         Self { operation: Some(operation), ..self }
@@ -143,12 +144,7 @@ impl Runtime {
         let operation = fork.operation.clone().unwrap_or_else(draw_id);
         self.check_new(&key).await?;
         let source = self.existing(from).await?;
-        // A repeat begins where the first attempt did.
-        let at = match (fork.at, &fork.operation) {
-            (None, Some(_)) => self.began_at(&key).await?,
-            (at, _) => at,
-        };
-        let checkpoint = self.checkpoint(from, at).await?;
+        let checkpoint = self.checkpoint(from, fork.at).await?;
         let at = checkpoint.id;
         let plan = self.plan_fork(&source, &checkpoint, handoff).await?;
         let status = plan.status;
@@ -193,23 +189,6 @@ impl Runtime {
             ForkOutcome::Deleted => Err(RuntimeError::NotFound { key }),
             ForkOutcome::NoSource => Err(RuntimeError::NotFound { key: from.clone() }),
             ForkOutcome::NoCheckpoint => Err(RuntimeError::NoCheckpoint { key: from.clone(), at: Some(at) }),
-        }
-    }
-
-    /// Returns the checkpoint of its source at which a session began, or `None` if there is no such session. Reads the
-    /// checkpoints that the session has made since.
-    async fn began_at(&self, key: &SessionKey) -> Result<Option<CheckpointId>, RuntimeError> {
-        let Some(session) = self.session(key).await? else { return Ok(None) };
-        let mut query = CheckpointQuery { key: key.clone(), id: None, page: PageRequest::default() };
-        loop {
-            let Page { items, next } = self.host.store().list_checkpoints(&query).await?;
-            // The first of its own has the number after that of the source.
-            let first = items.iter().find(|checkpoint| checkpoint.at <= session.created_at);
-            if let Some(first) = first {
-                return Ok(Some(CheckpointId(first.id.0.saturating_sub(1))));
-            }
-            let Some(after) = next else { return Ok(None) };
-            query.page.after = Some(after);
         }
     }
 
