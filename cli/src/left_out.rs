@@ -47,7 +47,7 @@ impl Part {
         Self::Temporal,
     ];
 
-    /// Returns the name of the part's feature. The feature of a command has the command's name.
+    /// Returns the name of the part's feature.
     pub(crate) fn feature(self) -> &'static str {
         match self {
             Self::Conformance => "conformance",
@@ -77,6 +77,16 @@ impl Part {
         }
     }
 
+    /// Returns the commands of the part.
+    fn commands(self) -> &'static [&'static str] {
+        match self {
+            Self::Conformance => &["conformance"],
+            Self::Schedules => &["schedules"],
+            Self::Serve => &["serve", "tokens"],
+            Self::Http | Self::Mcp | Self::Postgres | Self::Redis | Self::Restate | Self::Temporal => &[],
+        }
+    }
+
     /// Returns the URL prefixes of the part's stores or engines.
     pub(crate) fn schemes(self) -> &'static [&'static str] {
         match self {
@@ -101,12 +111,7 @@ pub(crate) fn command(error: &clap::Error) -> Option<Failure> {
         return None;
     }
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let is_its = |part: &Part| {
-        matches!(part, Part::Conformance | Part::Schedules | Part::Serve)
-            && part.feature() == name
-            && !part.is_built()
-    };
-    let part = Part::ALL.into_iter().find(is_its)?;
+    let part = Part::ALL.into_iter().find(|part| part.commands().contains(&&**name) && !part.is_built())?;
     Some(Failure::wrong_use(part.needed_for(&format!("the command {name}"))))
 }
 
