@@ -135,7 +135,7 @@ pub struct RunEnded {
 pub struct PageRequest {
     /// The cursor that the previous page returned. If none, the first page is returned.
     pub after: Option<PageCursor>,
-    /// The most rows of the page: [`PAGE_ROWS_DEFAULT`] if none, and never more than [`PAGE_ROWS_MAX`].
+    /// The most rows of the page: 50 ([`PAGE_ROWS_DEFAULT`]) if none, and never more than 200 ([`PAGE_ROWS_MAX`]).
     pub limit: Option<NonZeroU32>,
 }
 

@@ -9,13 +9,14 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Answer, Here, told};
+use super::{Answer, Here, operation};
 use crate::access::{By, ToRead};
 use crate::desk::Desk;
 use crate::wire::Page;
 
 pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
-    ApiRouter::new().api_route("/agents", get_with(list, told!("listAgents", "agents", "Lists the agents.")))
+    ApiRouter::new()
+        .api_route("/agents", get_with(list, operation!("listAgents", "agents", "Lists the agents.")))
 }
 
 /// An agent.

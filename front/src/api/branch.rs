@@ -1,6 +1,5 @@
 //! Sessions that begin from another one: forks and handoffs.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
@@ -8,13 +7,13 @@ use aide::axum::routing::{get_with, post_with};
 use axum::Json;
 use axum::extract::State;
 use holdover_core::ids::{CheckpointId, MessageSeq, OperationId, SessionId};
-use holdover_core::store::{Labels, PageCursor, PageRequest, SessionStatus};
+use holdover_core::store::{Labels, PageRequest, SessionStatus};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{Fork, HandOff};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Here, Of, told};
+use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToRead, ToSend};
 use crate::body::{Asked, Body, In, Once, check_labels};
 use crate::desk::Desk;
@@ -27,14 +26,14 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
             "/sessions/{session}/fork",
             post_with(
                 fork,
-                told!("forkSession", "branches", "Copies a session up to a checkpoint into a new one."),
+                operation!("forkSession", "branches", "Copies a session up to a checkpoint into a new one."),
             ),
         )
         .api_route(
             "/sessions/{session}/handoff",
             post_with(
                 hand_off,
-                told!(
+                operation!(
                     "handOff",
                     "branches",
                     "Begins a session that works on a goal, with an extract of this one."
@@ -45,7 +44,7 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
             "/sessions/{session}/checkpoints",
             get_with(
                 checkpoints,
-                told!("listCheckpoints", "branches", "Lists the checkpoints, newest first."),
+                operation!("listCheckpoints", "branches", "Lists the checkpoints, newest first."),
             ),
         )
 }
@@ -163,16 +162,6 @@ async fn hand_off(
     Ok(Created(HandedOff { session: handed.key.id }))
 }
 
-/// Which checkpoints are listed.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Query {
-    /// The most checkpoints on the page: 50 by default, 200 at most.
-    limit: Option<NonZeroU32>,
-    /// The cursor of the page.
-    after: Option<PageCursor>,
-}
-
 /// A checkpoint.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Checkpoint")]
@@ -191,9 +180,8 @@ async fn checkpoints(
     State(desk): Here,
     By(caller, _): By<ToRead>,
     In(of): In<Of>,
-    Asked(asked): Asked<Query>,
+    Asked(page): Asked<PageRequest>,
 ) -> Answer<Json<Page<CheckpointView>>> {
-    let page = PageRequest { after: asked.after, limit: asked.limit };
     let page = desk.runtime.checkpoints(&caller.key(of.session), page).await?;
     let items = page.items.into_iter().map(|entry| CheckpointView {
         id: entry.checkpoint.id,

@@ -19,12 +19,13 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use holdover_core::event::Event;
-use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::ids::{EventSeq, MessageSeq, SessionKey};
 use holdover_core::store::EventCursor;
+use holdover_core::time::Timestamp;
 use holdover_runtime_local::{EventEntry, Follow, Runtime, RuntimeError, Shown};
 use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, Interval, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::messages::Positioned;
 use super::{Answer, Here, Of};
@@ -112,9 +113,9 @@ impl OperationInput for LastSeen {
 #[schemars(rename = "EventEntry")]
 struct EventView {
     /// The number of the event.
-    seq: holdover_core::ids::EventSeq,
+    seq: EventSeq,
     /// The time of the event.
-    at: holdover_core::time::Timestamp,
+    at: Timestamp,
     /// The event.
     event: Event,
     /// The message that the event announces, if messages were asked for.
@@ -231,7 +232,8 @@ fn frames(
     cursor: EventCursor,
     query: Query,
 ) -> impl Stream<Item = Frame> + Send + 'static {
-    let checks = interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
+    let mut checks = interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let reader = Reader { desk, key, held, checks, shown, cursor, query, over: false };
     stream::unfold(reader, |mut reader| async move {
         if reader.over {

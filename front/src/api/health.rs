@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::{Answer, Here, told};
+use super::{Answer, Here, operation};
 use crate::desk::Desk;
 use crate::problem::Problem;
 
@@ -21,12 +21,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
-        .api_route("/health", get_with(health, told!("health", "operation", "Says that this process lives.")))
+        .api_route(
+            "/health",
+            get_with(health, operation!("health", "operation", "Says that this process lives.")),
+        )
         .api_route(
             "/ready",
             get_with(
                 ready,
-                told!("ready", "operation", "Says that this process takes requests and reaches its store."),
+                operation!(
+                    "ready",
+                    "operation",
+                    "Says that this process takes requests and reaches its store."
+                ),
             ),
         )
 }

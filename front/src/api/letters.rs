@@ -1,6 +1,5 @@
 //! Dead letters: sessions whose turn was given up.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
@@ -9,13 +8,13 @@ use axum::Json;
 use axum::extract::State;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{PendingId, SessionId};
-use holdover_core::store::{PageCursor, PageRequest};
+use holdover_core::store::PageRequest;
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::DeadLetter;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Answer, Here, OfPending, told};
+use super::{Answer, Here, OfPending, operation};
 use crate::access::{By, ToOperate, ToRead};
 use crate::body::{Asked, In};
 use crate::desk::Desk;
@@ -27,23 +26,16 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
             "/dead-letters",
             get_with(
                 list,
-                told!("listDeadLetters", "operation", "Lists the sessions whose turn was given up."),
+                operation!("listDeadLetters", "operation", "Lists the sessions whose turn was given up."),
             ),
         )
         .api_route(
             "/sessions/{session}/dead-letters/{pending}/replay",
-            post_with(replay, told!("replayDeadLetter", "operation", "Lets a session try its turn again.")),
+            post_with(
+                replay,
+                operation!("replayDeadLetter", "operation", "Lets a session try its turn again."),
+            ),
         )
-}
-
-/// Which letters are listed.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Query {
-    /// The most letters on the page: 50 by default, 200 at most.
-    limit: Option<NonZeroU32>,
-    /// The cursor of the page.
-    after: Option<PageCursor>,
 }
 
 /// A dead letter.
@@ -81,9 +73,8 @@ impl From<DeadLetter> for LetterView {
 async fn list(
     State(desk): Here,
     By(caller, _): By<ToRead>,
-    Asked(asked): Asked<Query>,
+    Asked(page): Asked<PageRequest>,
 ) -> Answer<Json<Page<LetterView>>> {
-    let page = PageRequest { after: asked.after, limit: asked.limit };
     let page = desk.runtime.dead_letters(caller.tenant(), page).await?;
     Ok(Json(Page { items: page.items.into_iter().map(Into::into).collect(), next: page.next }))
 }

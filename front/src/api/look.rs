@@ -1,6 +1,5 @@
 //! A closer look at a session: its tree, its runs, its custom state; and signals to it.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
@@ -11,14 +10,14 @@ use holdover_core::engine::RunKind;
 use holdover_core::ids::{CallId, Epoch, SessionId, WorkerId};
 use holdover_core::machine::Usage;
 use holdover_core::parameters::redacted_value;
-use holdover_core::store::{OutcomeKind, PageCursor, PageRequest, SessionStatus};
+use holdover_core::store::{OutcomeKind, PageRequest, SessionStatus};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{Signal, Tree, TreeEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Answer, Here, Of, told};
+use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToRead, ToSend};
 use crate::body::{Asked, Body, In, Once};
 use crate::desk::Desk;
@@ -29,23 +28,23 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
         .api_route(
             "/sessions/{session}/tree",
-            get_with(tree, told!("getTree", "sessions", "Shows a session with its children.")),
+            get_with(tree, operation!("getTree", "sessions", "Shows a session with its children.")),
         )
         .api_route(
             "/sessions/{session}/runs",
-            get_with(runs, told!("listRuns", "sessions", "Lists the runs of a session, oldest first.")),
+            get_with(runs, operation!("listRuns", "sessions", "Lists the runs of a session, oldest first.")),
         )
         .api_route(
             "/sessions/{session}/state",
-            get_with(state, told!("getState", "sessions", "Shows the custom state of a session.")),
+            get_with(state, operation!("getState", "sessions", "Shows the custom state of a session.")),
         )
         .api_route(
             "/sessions/{session}/signals",
-            post_with(signal, told!("sendSignal", "messages", "Sends a named signal to a session.")),
+            post_with(signal, operation!("sendSignal", "messages", "Sends a named signal to a session.")),
         )
 }
 
-/// How much of a tree is shown.
+/// The part of a tree that is shown.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Depth {
@@ -123,16 +122,6 @@ async fn tree(
     Ok(Json(TreeView { items: entries.into_iter().map(Into::into).collect(), usage }))
 }
 
-/// Which runs are listed.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Query {
-    /// The most runs on the page: 50 by default, 200 at most.
-    limit: Option<NonZeroU32>,
-    /// The cursor of the page.
-    after: Option<PageCursor>,
-}
-
 /// A run of a session.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Run")]
@@ -164,10 +153,9 @@ async fn runs(
     State(desk): Here,
     By(caller, _): By<ToRead>,
     In(of): In<Of>,
-    Asked(asked): Asked<Query>,
+    Asked(page): Asked<PageRequest>,
 ) -> Answer<Json<Page<RunView>>> {
     let key = caller.key(of.session);
-    let page = PageRequest { after: asked.after, limit: asked.limit };
     let page = desk.runtime.runs(&key, page).await?;
     let reports = desk.runtime.run_reports(&key, &page.items).await?;
     let items = page.items.into_iter().zip(reports).map(|(run, report)| RunView {

@@ -17,7 +17,7 @@ use holdover_runtime_local::{Deliver, MessageEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Here, Of, told};
+use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToRead, ToSend};
 use crate::body::{Asked, Body, In, Once};
 use crate::desk::Desk;
@@ -31,14 +31,17 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
         .api_route(
             "/sessions/{session}/messages",
-            get_with(list, told!("listMessages", "messages", "Reads the transcript, oldest message first."))
-                .post_with(send, told!("sendMessage", "messages", "Sends a message to a session.")),
+            get_with(
+                list,
+                operation!("listMessages", "messages", "Reads the transcript, oldest message first."),
+            )
+            .post_with(send, operation!("sendMessage", "messages", "Sends a message to a session.")),
         )
         .api_route(
             "/sessions/{session}/corrections",
             post_with(
                 correct,
-                told!("sendCorrection", "messages", "Corrects the course of a turn that runs."),
+                operation!("sendCorrection", "messages", "Corrects the course of a turn that runs."),
             ),
         )
 }

@@ -69,9 +69,9 @@ fn small(routes: ApiRouter<Arc<Desk>>) -> ApiRouter<Arc<Desk>> {
 }
 
 /// Describes an operation: its id, its tag and its summary.
-macro_rules! told {
+macro_rules! operation {
     ($id:literal, $tag:literal, $summary:literal) => {
         |operation: aide::transform::TransformOperation<'_>| operation.id($id).tag($tag).summary($summary)
     };
 }
-use told;
+use operation;

@@ -19,7 +19,7 @@ use holdover_runtime_local::{Approval, Denial};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Answer, Here, Of, OfPending, told};
+use super::{Answer, Here, Of, OfPending, operation};
 use crate::access::{By, ToDecide, ToRead, ToSend};
 use crate::body::{Asked, Body, In};
 use crate::desk::Desk;
@@ -32,14 +32,18 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
             "/pending",
             get_with(
                 list,
-                told!("listPending", "pending", "Lists the calls of all sessions that wait for an answer."),
+                operation!(
+                    "listPending",
+                    "pending",
+                    "Lists the calls of all sessions that wait for an answer."
+                ),
             ),
         )
         .api_route(
             "/sessions/{session}/pending",
             get_with(
                 of_session,
-                told!(
+                operation!(
                     "listPendingOfSession",
                     "pending",
                     "Lists the calls of a session and its children that wait."
@@ -48,27 +52,30 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
         )
         .api_route(
             "/sessions/{session}/pending/{pending}",
-            get_with(show, told!("getPending", "pending", "Shows a call that waits for an answer.")),
+            get_with(show, operation!("getPending", "pending", "Shows a call that waits for an answer.")),
         )
         .api_route(
             "/sessions/{session}/pending/{pending}/approve",
-            post_with(approve, told!("approve", "pending", "Approves a call, as it was shown or edited.")),
+            post_with(
+                approve,
+                operation!("approve", "pending", "Approves a call, as it was shown or edited."),
+            ),
         )
         .api_route(
             "/sessions/{session}/pending/{pending}/deny",
-            post_with(deny, told!("deny", "pending", "Denies a call.")),
+            post_with(deny, operation!("deny", "pending", "Denies a call.")),
         )
         .api_route(
             "/sessions/{session}/pending/{pending}/answer",
-            post_with(answer, told!("answer", "pending", "Answers a call that a client runs.")),
+            post_with(answer, operation!("answer", "pending", "Answers a call that a client runs.")),
         )
         .api_route(
             "/sessions/{session}/pending/{pending}/settle",
-            post_with(settle, told!("settle", "pending", "Says what became of a call in doubt.")),
+            post_with(settle, operation!("settle", "pending", "Says what became of a call in doubt.")),
         )
 }
 
-/// Which calls are listed.
+/// A filter of pending calls, and a page of the list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Query {
@@ -228,7 +235,7 @@ struct Settle {
     /// The result of the call, if it was done.
     #[serde(default)]
     result: String,
-    /// How this was found out.
+    /// The way in which this was found out.
     reason: Option<String>,
 }
 

@@ -14,7 +14,7 @@ use holdover_runtime_local::QueuedMessage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Here, Of, told};
+use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToRead, ToSend};
 use crate::body::{Body, In};
 use crate::desk::Desk;
@@ -24,17 +24,20 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
         .api_route(
             "/sessions/{session}/queue",
-            get_with(list, told!("listQueue", "messages", "Lists the messages that no turn has taken yet.")),
+            get_with(
+                list,
+                operation!("listQueue", "messages", "Lists the messages that no turn has taken yet."),
+            ),
         )
         .api_route(
             "/sessions/{session}/queue/{item}",
             put_with(
                 replace,
-                told!("replaceQueued", "messages", "Replaces a message that no turn has taken yet."),
+                operation!("replaceQueued", "messages", "Replaces a message that no turn has taken yet."),
             )
             .delete_with(
                 withdraw,
-                told!("withdrawQueued", "messages", "Withdraws a message that no turn has taken yet."),
+                operation!("withdrawQueued", "messages", "Withdraws a message that no turn has taken yet."),
             ),
         )
 }

@@ -11,8 +11,7 @@ use axum::response::NoContent;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::SessionId;
 use holdover_core::image::Images;
-use holdover_core::machine::DoneReason;
-use holdover_core::machine::Usage;
+use holdover_core::machine::{DoneReason, Usage};
 use holdover_core::message::{Mentions, MessagePolicy};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::store::{
@@ -24,7 +23,7 @@ use holdover_runtime_local::{Execute, Response, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Here, Of, told};
+use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToOperate, ToRead, ToSend};
 use crate::body::{Asked, Body, In, Once, check_labels};
 use crate::desk::Desk;
@@ -34,13 +33,13 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
         .api_route(
             "/sessions",
-            post_with(start, told!("startSession", "sessions", "Starts a session with a message."))
-                .get_with(list, told!("listSessions", "sessions", "Lists sessions, newest first.")),
+            post_with(start, operation!("startSession", "sessions", "Starts a session with a message."))
+                .get_with(list, operation!("listSessions", "sessions", "Lists sessions, newest first.")),
         )
         .api_route(
             "/sessions/{session}",
-            get_with(show, told!("getSession", "sessions", "Shows a session, with what it waits for."))
-                .delete_with(delete, told!("deleteSession", "sessions", "Deletes a session for ever.")),
+            get_with(show, operation!("getSession", "sessions", "Shows a session, with what it waits for."))
+                .delete_with(delete, operation!("deleteSession", "sessions", "Deletes a session for ever.")),
         )
 }
 
@@ -105,7 +104,7 @@ async fn start(
     Ok(Created(Started { session: started.key.id, item: started.item, duplicate: started.duplicate }))
 }
 
-/// Which sessions are listed.
+/// A filter of sessions, and a page of the list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Query {
@@ -205,7 +204,7 @@ async fn show(State(desk): Here, By(caller, _): By<ToRead>, In(of): In<Of>) -> A
     }))
 }
 
-/// How a session is deleted.
+/// The way in which a session is deleted.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Delete {

@@ -13,7 +13,7 @@ use holdover_runtime_local::Delivered;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Here, Of, told};
+use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToOperate, ToSend};
 use crate::body::{Body, In};
 use crate::desk::Desk;
@@ -23,27 +23,30 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
         .api_route(
             "/sessions/{session}/interrupt",
-            post_with(interrupt, told!("interrupt", "turns", "Stops the turn. The session stays usable.")),
+            post_with(
+                interrupt,
+                operation!("interrupt", "turns", "Stops the turn. The session stays usable."),
+            ),
         )
         .api_route(
             "/sessions/{session}/abort",
-            post_with(abort, told!("abort", "operation", "Stops the session for ever.")),
+            post_with(abort, operation!("abort", "operation", "Stops the session for ever.")),
         )
         .api_route(
             "/sessions/{session}/calls/{call}/stop",
-            post_with(stop_call, told!("stopCall", "turns", "Stops one call. The turn goes on.")),
+            post_with(stop_call, operation!("stopCall", "turns", "Stops one call. The turn goes on.")),
         )
         .api_route(
             "/sessions/{session}/resume",
-            post_with(resume, told!("resume", "turns", "Continues a turn that was interrupted.")),
+            post_with(resume, operation!("resume", "turns", "Continues a turn that was interrupted.")),
         )
         .api_route(
             "/sessions/{session}/retry",
-            post_with(retry, told!("retry", "turns", "Tries a turn again that failed.")),
+            post_with(retry, operation!("retry", "turns", "Tries a turn again that failed.")),
         )
         .api_route(
             "/sessions/{session}/compact",
-            post_with(compact, told!("compact", "turns", "Summarises the old messages for the model.")),
+            post_with(compact, operation!("compact", "turns", "Summarises the old messages for the model.")),
         )
 }
 

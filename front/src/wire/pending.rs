@@ -55,7 +55,7 @@ struct DecidersView {
     may: Vec<String>,
     /// The people who may answer later, too.
     later: Vec<LaterView>,
-    /// What happens without a decision by the deadline.
+    /// The outcome without a decision by the deadline.
     at_expiry: AtExpiry,
 }
 
