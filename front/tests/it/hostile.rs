@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Bytes;
+use axum::routing::post;
 use holdover_front::{Access, Caller, FrontOptions, Guard, Server as Listening, router};
 use holdover_runtime_local::{Agents, CancellationToken};
 use holdover_store_memory::MemoryStore;
@@ -110,16 +112,26 @@ async fn a_slow_head_and_an_unused_connection_are_cut_off() {
     stop.cancel();
 }
 
+/// The routes here wait for a body as long as it takes, so only the server can end them.
 #[tokio::test]
 async fn a_slow_body_is_cut_off() {
+    let stop = CancellationToken::new();
+    let app = Router::new().route("/", post(async |body: Bytes| body.len().to_string()));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let server = Listening::default().body_time(Duration::from_millis(300));
-    let (address, stop) = served(server, Guard::this_machine()).await;
-    let head = "POST /v1/sessions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{";
-    let answer = exchange(&address, head.as_bytes()).await;
+    tokio::spawn(server.serve(listener, app, stop.clone()));
+    let head = |length: usize| {
+        format!(
+            "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{{"
+        )
+    };
+    assert!(exchange(&address, head(1).as_bytes()).await.starts_with("HTTP/1.1 200 "));
+    let answer = exchange(&address, head(1_000).as_bytes()).await;
     assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");
     // One byte after another does not help.
     let mut drip = TcpStream::connect(&address).await.unwrap();
-    drip.write_all(head.as_bytes()).await.unwrap();
+    drip.write_all(head(1_000_000).as_bytes()).await.unwrap();
     let dripping = async {
         while drip.write_all(b" ").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -136,6 +148,7 @@ async fn a_request_that_names_two_hosts_is_refused() {
         ("GET /v1/sessions", "host: localhost\r\nhost: evil.example\r\n"),
         ("GET http://evil.example/v1/sessions", "host: localhost\r\n"),
         ("GET http://evil.example/v1/sessions", ""),
+        ("GET http://localhost/v1/sessions", "host: evil.example\r\n"),
     ] {
         let answer = exchange(&address, &request(line, headers)).await;
         assert!(

@@ -1,9 +1,16 @@
 //! The main job: a session with an approval, from its start to its end.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_front::{Access, Caller, NoTokens, Tokens};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
+use tokio::sync::Notify;
 
-use crate::bench::{Server, told};
+use crate::bench::{PATIENCE, Server, tenant, told};
 
 #[tokio::test]
 async fn a_session_runs_asks_and_ends() {
@@ -72,6 +79,73 @@ async fn a_session_starts_once_for_its_key_and_for_its_id() {
     let idle = server.get("/v1/sessions?status=idle,failed&limit=1").await;
     assert_eq!(idle["items"].as_array().unwrap().len(), 1);
     assert_eq!(server.get("/v1/sessions?status=aborted").await["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_message_is_accepted_once_under_its_key_and_a_correction_names_its_author() {
+    let server = Server::start().await;
+    let session = server.session("hello").await;
+    server.parked(&session).await;
+    let path = format!("{session}/messages");
+    let send = |text: &'static str| {
+        let request = server.ask(Method::POST, &path).header("idempotency-key", "k");
+        async move { told(request.json(&json!({ "text": text })).send().await.unwrap()).await }
+    };
+    assert_eq!(send("again").await.0, StatusCode::ACCEPTED);
+    assert_eq!(send("again").await.0, StatusCode::OK);
+    assert_eq!(send("other").await.1["code"], "key_conflict");
+    server.parked(&session).await;
+    let corrected = server.post(&format!("{session}/corrections"), &json!({ "text": "be brief" })).await;
+    assert_eq!(corrected.0, StatusCode::ACCEPTED, "{}", corrected.1);
+    server.parked(&session).await;
+    let messages = server.get(&path).await.to_string();
+    assert_eq!(messages.matches("You said: again").count(), 1, "{messages}");
+    assert!(messages.contains("course correction by ann, not said by the user] be brief"), "{messages}");
+}
+
+/// The client leaves while its token is looked up.
+#[tokio::test]
+async fn what_a_client_asked_for_is_done_although_it_has_left() {
+    let slow = Arc::new(Slow::default());
+    let access = Access::Tokens(Arc::clone(&slow) as Arc<dyn Tokens>);
+    let server = Server::with(access, |options| options).await;
+    let session = server.session("hello").await;
+    server.parked(&session).await;
+    slow.waits.store(true, Ordering::SeqCst);
+    let abort = server.ask(Method::POST, &format!("{session}/abort")).json(&json!({ "reason": "x" }));
+    let leaves = tokio::spawn(abort.send());
+    slow.asked.notified().await;
+    leaves.abort();
+    assert!(leaves.await.unwrap_err().is_cancelled());
+    // The server sees that the connection is closed, and then learns who the client was.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    slow.waits.store(false, Ordering::SeqCst);
+    slow.goes_on.notify_one();
+    let aborted = async {
+        while server.get(&session).await["status"] != "aborted" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, aborted).await.unwrap();
+}
+
+/// Tokens that are looked up slowly while `waits` is set.
+#[derive(Default)]
+struct Slow {
+    waits: AtomicBool,
+    asked: Notify,
+    goes_on: Notify,
+}
+
+#[async_trait]
+impl Tokens for Slow {
+    async fn caller(&self, _token: &str) -> Result<Option<Caller>, NoTokens> {
+        if self.waits.load(Ordering::SeqCst) {
+            self.asked.notify_one();
+            self.goes_on.notified().await;
+        }
+        Ok(Some(Caller::of(tenant("acme")).named("ann")))
+    }
 }
 
 #[tokio::test]

@@ -129,6 +129,10 @@ async fn a_body_is_bounded() {
     assert_eq!(server.post("/v1/sessions", &body(900)).await.0, StatusCode::CREATED);
     let (status, problem) = server.post("/v1/sessions", &body(1_000)).await;
     assert_eq!((status, &problem["code"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!("too_large")));
+    let server = Server::start().await;
+    let signal = json!({ "name": "x", "body": "m".repeat(300_000) });
+    let (status, problem) = server.post("/v1/sessions/s/signals", &signal).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!("too_large")));
     let text = server.ask(Method::POST, "/v1/sessions").body(body(1).to_string()).send().await.unwrap();
     assert_eq!(told(text).await.1["code"], "not_json");
 }
