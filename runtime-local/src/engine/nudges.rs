@@ -8,17 +8,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdover_core::ids::{InterruptId, SessionKey};
 use holdover_core::store::{Answer, InterruptOutcome, Layer, Request, Retry, StateStore, StoreError};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Desk, Engine, EngineError, Known, WakeUp};
 use crate::backoff::Backoff;
 
-/// The time for which a wake-up that fails is retried. After it, the wake-up is left to a worker that looks at the
-/// store.
+/// The time for which a wake-up that fails is retried, from its first attempt. After it, the wake-up is left to a worker
+/// that looks at the store.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The maximum time for one attempt.
 const ATTEMPT: Duration = Duration::from_secs(10);
+/// The maximum number of attempts at once. An engine that gets a thousand at the same time answers most of them too late,
+/// and their repeats keep it busy.
+const AT_ONCE: usize = 32;
 /// The maximum number of sessions with an open wake-up. Further sessions are left to the worker.
 const OPEN_MAX: usize = 10_000;
 
@@ -38,6 +41,7 @@ struct Shared {
     store: Arc<dyn StateStore>,
     /// The sessions with an open wake-up, and the writes since it began.
     open: Mutex<HashMap<SessionKey, Since>>,
+    turns: Semaphore,
     count: watch::Sender<usize>,
     /// True if a wake-up was given up since the last call of [`Nudges::told`].
     given_up: AtomicBool,
@@ -56,7 +60,8 @@ impl Nudges {
     /// [`Runtime::serve`](crate::Runtime::serve) tells the engine.
     pub(crate) fn new(engine: Arc<dyn Engine>, desk: Desk, store: Arc<dyn StateStore>) -> Self {
         let (open, count, given_up) = (Mutex::default(), watch::Sender::default(), AtomicBool::default());
-        Self { shared: Arc::new(Shared { engine, desk, store, open, count, given_up }) }
+        let turns = Semaphore::new(AT_ONCE);
+        Self { shared: Arc::new(Shared { engine, desk, store, open, turns, count, given_up }) }
     }
 
     /// Waits until no wake-up is under way, at most `at_most`. Returns false if the time is over, or if a wake-up was given
@@ -104,16 +109,19 @@ impl Nudges {
 }
 
 impl Shared {
-    /// Wakes the engine, with repeats.
+    /// Wakes the engine, with repeats. Each attempt waits for its turn. The patience begins with the first attempt.
     async fn wake(&self, key: &SessionKey, written: Since) -> Result<(), EngineError> {
-        let began = Instant::now();
         let mut pause = Backoff::store();
+        let mut began = None;
         loop {
+            let turn = self.turns.acquire().await;
+            let began = *began.get_or_insert_with(Instant::now);
             let error = match timeout(ATTEMPT, self.wake_once(key, written)).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(error)) => error,
                 Err(_) => EngineError::new(format!("no answer in {} s", ATTEMPT.as_secs())),
             };
+            drop(turn);
             if began.elapsed() >= PATIENCE {
                 return Err(error);
             }

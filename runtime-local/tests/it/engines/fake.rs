@@ -28,6 +28,10 @@ struct Inner {
     woken: Mutex<Vec<WakeUp>>,
     /// The number of the coming wake-ups to refuse.
     refused: Mutex<usize>,
+    /// The time that the answer to a wake-up takes.
+    slow: Duration,
+    /// The wake-ups that wait for their answer, and the most that ever did.
+    waiting: Mutex<(usize, usize)>,
     /// The instant at which each open execution is served next; `None` if only a wake-up helps.
     open: Mutex<HashMap<SessionKey, Option<Instant>>>,
     changed: Notify,
@@ -38,6 +42,13 @@ struct Inner {
 #[async_trait]
 impl Engine for Fake {
     async fn wake(&self, wake: &WakeUp) -> Result<(), EngineError> {
+        {
+            let mut waiting = self.inner.waiting.lock().unwrap();
+            waiting.0 += 1;
+            waiting.1 = waiting.1.max(waiting.0);
+        }
+        sleep(self.inner.slow).await;
+        self.inner.waiting.lock().unwrap().0 -= 1;
         {
             let mut refused = self.inner.refused.lock().unwrap();
             if *refused > 0 {
@@ -66,6 +77,16 @@ impl Fake {
         let fake = Self::default();
         *fake.inner.refused.lock().unwrap() = wakes;
         fake
+    }
+
+    /// Returns an engine that takes `slow` to answer a wake-up.
+    pub(super) fn slow(slow: Duration) -> Self {
+        Self { inner: Arc::new(Inner { slow, ..Inner::default() }) }
+    }
+
+    /// Returns the most wake-ups that ever waited for their answer at once.
+    pub(super) fn most_at_once(&self) -> usize {
+        self.inner.waiting.lock().unwrap().1
     }
 
     /// Returns the options of a runtime that works with this engine and leaves all runs to it.

@@ -225,3 +225,17 @@ async fn a_session_that_is_deleted_and_created_again_at_once_is_two_wake_ups() {
     let woken = woken(&front, &engine).await;
     assert!(woken.starts_with(&[deleted, created]), "{woken:?}");
 }
+
+/// The engine needs 44 seconds for all of them. The last ones wait for their turn, and none is given up.
+#[tokio::test(start_paused = true)]
+async fn seven_hundred_sessions_at_once_are_told_a_few_at_a_time() {
+    let agent = Arc::new(agent(&Script::new(|_| Say::Text("ok"))).build().unwrap());
+    let (store, engine) = (store(), Fake::slow(Duration::from_secs(2)));
+    let front = process(&store, &agent, engine.options());
+    for _ in 0..700 {
+        front.start(say(&agent, "go")).await.unwrap();
+    }
+    assert!(front.tell_engine(Duration::from_secs(60)).await, "none was given up");
+    assert_eq!(engine.take_woken().len(), 700);
+    assert_eq!(engine.most_at_once(), 32);
+}
