@@ -26,6 +26,19 @@ impl Desk {
         Self { runtime, access, agents, served_elsewhere, streams: Streams::new(streams_max), stop }
     }
 
+    /// Returns the agent with this name, or the only agent that is offered.
+    pub(crate) fn agent_or_only(&self, name: Option<&str>) -> Result<&Arc<Agent>, Problem> {
+        if let Some(name) = name {
+            return self.agent(name, None);
+        }
+        let mut names = self.agents.all().map(|agent| agent.spec().name.as_str());
+        let first = names.next();
+        match first.filter(|first| names.all(|name| name == *first)) {
+            Some(only) => self.agent(only, None),
+            None => Err(Problem::invalid("agent: is missing, and more or less than one agent is offered here")),
+        }
+    }
+
     /// Returns the agent with this name and, if one is given, this version.
     pub(crate) fn agent(&self, name: &str, version: Option<&str>) -> Result<&Arc<Agent>, Problem> {
         let found = match version {

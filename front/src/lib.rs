@@ -7,6 +7,7 @@
 //! | path | content |
 //! |---|---|
 //! | `/v1/…` | the API: sessions, messages, pending calls, events |
+//! | `/api/chat` | sessions for pages that use the AI SDK (`useChat`) |
 //! | `/v1/health`, `/v1/ready` | for load balancers; they need no token |
 //! | `/openapi.json` | the description of the API, in OpenAPI 3.1 |
 //!
@@ -15,6 +16,7 @@
 mod access;
 mod api;
 mod body;
+mod chat;
 mod desk;
 mod guard;
 mod openapi;
@@ -23,6 +25,7 @@ mod problem;
 mod router;
 mod server;
 mod streams;
+mod ui;
 mod wire;
 
 pub use access::{Access, Caller, May, NoTokens, StoredTokens, TokenError, TokenInfo, Tokens, UnknownMay};

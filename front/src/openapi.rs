@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::openapi::{OpenApi, SecurityScheme};
-use aide::transform::TransformOpenApi;
+use aide::openapi::{MediaType, OpenApi, ReferenceOr, Response, SchemaObject, SecurityScheme, StatusCode};
+use aide::transform::{TransformOpenApi, TransformOperation};
 use axum::Router;
+use schemars::json_schema;
 use serde_json::{Map, Value};
 
 use crate::access::SCHEME;
-use crate::api;
 use crate::desk::Desk;
+use crate::router::routes;
 
 /// The schemas of the contents of events, which only the description of a stream names.
 const CONTENTS_OF_STREAMS: [&str; 3] = ["EventEntry", "Delta", "EndOfStream"];
 
 /// Returns the description of the API, in OpenAPI 3.1. The router serves it as `/openapi.json`.
 pub fn openapi() -> Value {
-    described(ApiRouter::new().nest("/v1", api::routes())).1
+    described(routes()).1
 }
 
 /// Returns the routes with their description.
@@ -30,6 +31,26 @@ pub(crate) fn described(routes: ApiRouter<Arc<Desk>>) -> (Router<Arc<Desk>>, Val
     each_parameter(&mut document, |parameter| set_style(parameter, &schemas));
     prune(&mut document);
     (routes, document)
+}
+
+/// Describes an answer that is a stream of Server-Sent Events.
+pub(crate) fn answers_with_a_stream(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation.with(|mut operation| {
+        let schema = SchemaObject {
+            json_schema: json_schema!({ "type": "string" }),
+            example: None,
+            external_docs: None,
+        };
+        let media = MediaType { schema: Some(schema), ..MediaType::default() };
+        let response = Response {
+            description: "The stream.".to_owned(),
+            content: [("text/event-stream".to_owned(), media)].into_iter().collect(),
+            ..Response::default()
+        };
+        let responses = operation.inner_mut().responses.get_or_insert_default();
+        responses.responses.insert(StatusCode::Code(200), ReferenceOr::Item(response));
+        operation
+    })
 }
 
 fn whole(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {

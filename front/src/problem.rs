@@ -56,6 +56,25 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
     }
 
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "send a bearer token that is known here")
+    }
+
+    pub(crate) fn forbidden(may: &str) -> Self {
+        let detail = format!("the token does not give the permission to {may}");
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    /// Returns the error, in one line for people.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Returns the code of the error.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
     }

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use holdover_runtime_local::Runtime;
 
-use crate::api;
+use crate::{api, chat};
 use crate::desk::Desk;
 use crate::openapi::described;
 use crate::options::FrontOptions;
@@ -39,7 +39,7 @@ use crate::problem::Problem;
 pub fn router(runtime: Runtime, options: FrontOptions) -> Router {
     let bytes = options.body_bytes_max;
     let desk = Arc::new(Desk::new(runtime, options));
-    let (api, document) = described(ApiRouter::new().nest("/v1", api::routes()));
+    let (api, document) = described(routes());
     let document = Bytes::from(document.to_string());
     let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let document = get(async move || ([json], document));
@@ -50,6 +50,11 @@ pub fn router(runtime: Runtime, options: FrontOptions) -> Router {
         .method_not_allowed_fallback(no_method)
         .layer(DefaultBodyLimit::max(bytes))
         .layer(from_fn(to_its_end))
+}
+
+/// Returns all routes that the description names.
+pub(crate) fn routes() -> ApiRouter<Arc<Desk>> {
+    ApiRouter::new().nest("/v1", api::routes()).nest("/api", chat::routes())
 }
 
 /// Carries out a request that changes something to its end, also if the client goes away meanwhile: a session that was claimed

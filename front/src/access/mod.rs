@@ -118,6 +118,11 @@ impl Caller {
     pub fn may(&self, may: May) -> bool {
         self.may.contains(&may)
     }
+
+    /// Refuses a caller without this permission.
+    pub(crate) fn require(&self, may: May) -> Result<(), Problem> {
+        if self.may(may) { Ok(()) } else { Err(Problem::forbidden(may.as_str())) }
+    }
 }
 
 /// Finds the caller of a bearer token.
@@ -171,9 +176,7 @@ impl Access {
         };
         // The tenant of the engine's records has no callers.
         let found = found.filter(|caller| caller.tenant.as_str() != BREAKER_TENANT);
-        found.ok_or_else(|| {
-            Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", "send a bearer token that is known here")
-        })
+        found.ok_or_else(Problem::unauthorized)
     }
 
     /// Returns true if the token still gives this permission, or cannot be looked up now.
@@ -238,11 +241,8 @@ impl<N: Needs> FromRequestParts<Arc<Desk>> for By<N> {
 
     async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Self, Problem> {
         let caller = desk.access.caller(parts).await?;
-        if caller.may(N::MAY) {
-            return Ok(Self(caller, PhantomData));
-        }
-        let detail = format!("the token does not give the permission to {}", N::MAY.as_str());
-        Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail))
+        caller.require(N::MAY)?;
+        Ok(Self(caller, PhantomData))
     }
 }
 

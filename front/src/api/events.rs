@@ -8,7 +8,7 @@ use aide::OperationInput;
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
 use aide::generate::GenContext;
-use aide::openapi::{MediaType, Operation, Response as Described, SchemaObject};
+use aide::openapi::Operation;
 use aide::operation::{ParamLocation, add_parameters, parameters_from_schema};
 use aide::transform::TransformOperation;
 use axum::extract::{FromRequestParts, State};
@@ -23,7 +23,7 @@ use holdover_core::ids::{EventSeq, MessageSeq, SessionKey};
 use holdover_core::store::EventCursor;
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{EventEntry, Follow, Runtime, RuntimeError, Shown};
-use schemars::{JsonSchema, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
@@ -32,6 +32,7 @@ use super::{Answer, Here, Of};
 use crate::access::{By, Held, May, ToRead};
 use crate::body::{Asked, In};
 use crate::desk::Desk;
+use crate::openapi::answers_with_a_stream;
 use crate::problem::Problem;
 
 /// The interval of the comments that keep an idle connection open.
@@ -143,7 +144,7 @@ fn described(operation: TransformOperation<'_>) -> TransformOperation<'_> {
          The names of the events: `event` (committed, final), `delta` (provisional), `dropped` (the deltas of a stream are \
          void, because its attempt died or failed), `problem` (the stream ends), `end` (the stream ends).",
     );
-    operation.with(|mut operation| {
+    answers_with_a_stream(operation).with(|operation| {
         aide::generate::in_context(|ctx| {
             // The contents of the events, which the description names.
             for schema in [
@@ -154,23 +155,6 @@ fn described(operation: TransformOperation<'_>) -> TransformOperation<'_> {
                 drop(schema);
             }
         });
-        let media = MediaType {
-            schema: Some(SchemaObject {
-                json_schema: json_schema!({ "type": "string" }),
-                example: None,
-                external_docs: None,
-            }),
-            ..MediaType::default()
-        };
-        let response = Described {
-            description: "The stream.".to_owned(),
-            content: [("text/event-stream".to_owned(), media)].into_iter().collect(),
-            ..Described::default()
-        };
-        let responses = operation.inner_mut().responses.get_or_insert_default();
-        responses
-            .responses
-            .insert(aide::openapi::StatusCode::Code(200), aide::openapi::ReferenceOr::Item(response));
         operation
     })
 }

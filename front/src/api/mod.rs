@@ -27,16 +27,16 @@ use crate::problem::Problem;
 const SMALL_BYTES_MAX: usize = 256 << 10;
 
 /// The state that every handler gets.
-type Here = State<Arc<Desk>>;
+pub(crate) type Here = State<Arc<Desk>>;
 
 /// The answer of a handler.
 type Answer<T> = Result<T, Problem>;
 
 /// A session in the path.
 #[derive(Deserialize, JsonSchema)]
-struct Of {
+pub(crate) struct Of {
     /// The id of the session.
-    session: SessionId,
+    pub(crate) session: SessionId,
 }
 
 /// A pending call in the path.
@@ -74,4 +74,4 @@ macro_rules! operation {
         |operation: aide::transform::TransformOperation<'_>| operation.id($id).tag($tag).summary($summary)
     };
 }
-use operation;
+pub(crate) use operation;

@@ -5,11 +5,12 @@ use futures::{TryStreamExt, future};
 use holdover_core::event::Event;
 use holdover_core::ids::{EventSeq, InboxSeq, ItemKey, MessageSeq, SessionKey, TurnNumber};
 use holdover_core::message::Message;
-use holdover_core::store::{Claim, EventCursor, Session};
+use holdover_core::store::{Claim, Delivery, EventCursor, Session};
 use serde::Serialize;
 
+use super::keys::{self, Once};
 use super::read::MESSAGES_AT_ONCE;
-use super::{Delivered, Follow, Runtime};
+use super::{Delivered, EventEntry, Follow, Runtime};
 use crate::error::RuntimeError;
 
 /// The number of events that are looked at together.
@@ -92,6 +93,67 @@ impl Runtime {
         Ok(None)
     }
 
+    /// Returns the number of the message that was accepted under this key, as [`Execute::once`](super::Execute::once) and
+    /// [`Deliver::once`](super::Deliver::once) set it, or `None` if none was. Stores nothing.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound).
+    pub async fn message_under(
+        &self,
+        key: &SessionKey,
+        named: &ItemKey,
+    ) -> Result<Option<InboxSeq>, RuntimeError> {
+        let session = self.existing(key).await?;
+        let item = keys::of_message(&Once::Key(named.clone()))?;
+        Ok(match self.probe_key(&session, &item).await? {
+            Delivery::Conflict { seq } | Delivery::Duplicate { seq } => Some(seq),
+            Delivery::Accepted { .. }
+            | Delivery::AlreadyAnswered
+            | Delivery::NotPending
+            | Delivery::Aborted
+            | Delivery::NotFound => None,
+        })
+    }
+
+    /// Returns the cursor before the event that announces this message, so that a reader who
+    /// [follows](Self::follow) after it sees the message first. Returns `None` if there is no such message.
+    ///
+    /// Reads the events from the end back to the message, so the place of a new message costs the same in a long session
+    /// as in a short one.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or its events cannot be
+    /// [read](RuntimeError::Unreadable).
+    pub async fn cursor_before(
+        &self,
+        key: &SessionKey,
+        message: MessageSeq,
+    ) -> Result<Option<EventCursor>, RuntimeError> {
+        let session = self.existing(key).await?;
+        let mut to = session.last_event;
+        while to > EventSeq(0) {
+            let (from, page) = self.events_up_to(&session, to).await?;
+            let announces = |entry: &EventEntry| matches!(entry.event, Event::Message { seq, .. } if seq == message);
+            if let Some(entry) = page.iter().rev().find(|entry| announces(entry)) {
+                let before = EventSeq(entry.seq.0.saturating_sub(1));
+                return Ok(Some(EventCursor::after(session.incarnation, before)));
+            }
+            to = from;
+        }
+        Ok(None)
+    }
+
+    /// Returns some events up to `to`, oldest first, and the place before them.
+    async fn events_up_to(
+        &self,
+        session: &Session,
+        to: EventSeq,
+    ) -> Result<(EventSeq, Vec<EventEntry>), RuntimeError> {
+        let from = EventSeq(to.0.saturating_sub(EVENTS_AT_ONCE));
+        let after = EventCursor::after(session.incarnation, from);
+        let events = self.stored_events(&session.key, after, Follow::Available);
+        let page = events.try_take_while(|entry| future::ready(Ok(entry.seq <= to))).try_collect().await?;
+        Ok((from, page))
+    }
+
     /// Returns the turn in which this message was added, by the events. Returns `None` if a fork has copied it from its
     /// source. Reads the events from the end back to the beginning of the turn.
     pub(super) async fn turn_of(
@@ -101,11 +163,7 @@ impl Runtime {
     ) -> Result<Option<TurnNumber>, RuntimeError> {
         let (mut to, mut added) = (session.last_event, false);
         while to > EventSeq(0) {
-            let from = EventSeq(to.0.saturating_sub(EVENTS_AT_ONCE));
-            let after = EventCursor::after(session.incarnation, from);
-            let events = self.stored_events(&session.key, after, Follow::Available);
-            let page: Vec<_> =
-                events.try_take_while(|entry| future::ready(Ok(entry.seq <= to))).try_collect().await?;
+            let (from, page) = self.events_up_to(session, to).await?;
             for entry in page.into_iter().rev() {
                 if matches!(entry.event, Event::Message { seq, .. } if seq == message) {
                     added = true;

@@ -206,7 +206,7 @@ impl Runtime {
     ) -> Result<DeliveredItem, RuntimeError> {
         let (store, key) = (self.host.store(), &session.key);
         let again = InboxItem { incarnation: Some(session.incarnation), ..item.clone() };
-        match self.probe_key(session, item).await? {
+        match self.probe_key(session, &item.key).await? {
             Delivery::Duplicate { .. } | Delivery::Conflict { .. } => {}
             Delivery::Accepted { .. }
             | Delivery::AlreadyAnswered
@@ -223,16 +223,16 @@ impl Runtime {
         }
     }
 
-    /// Delivers an answer to a pending call that does not exist, under the key of `item`. Stores nothing. The outcome is
+    /// Delivers an answer to a pending call that does not exist, under the key `item`. Stores nothing. The outcome is
     /// `Conflict` if the key is known.
     pub(super) async fn probe_key(
         &self,
         session: &Session,
-        item: &InboxItem,
+        item: &ItemKey,
     ) -> Result<Delivery, RuntimeError> {
         let kind = ItemKind::Answer { pending: PendingId::new("nobody")?, settles: false };
         let (incarnation, payload) = (Some(session.incarnation), Payload::new("{}"));
-        let probe = InboxItem { key: item.key.clone(), kind, incarnation, payload };
+        let probe = InboxItem { key: item.clone(), kind, incarnation, payload };
         Ok(self.host.repeated(|| self.host.store().deliver(&session.key, probe.clone())).await?)
     }
 

@@ -194,7 +194,7 @@ impl Runtime {
         if held.len() < SIGNALS_HELD_MAX || named < wanted {
             return Ok(());
         }
-        match self.probe_key(session, item).await? {
+        match self.probe_key(session, &item.key).await? {
             Delivery::Duplicate { .. } | Delivery::Conflict { .. } => Ok(()),
             Delivery::Accepted { .. }
             | Delivery::AlreadyAnswered

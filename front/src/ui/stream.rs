@@ -1,0 +1,125 @@
+//! Sends an answer as Server-Sent Events in the words of a protocol.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::IntoResponse;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use futures::{Stream, stream as streams};
+use holdover_core::store::EventCursor;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+use super::answer::Answer;
+use super::moment::Moment;
+use crate::access::{Held, May};
+use crate::desk::Desk;
+use crate::problem::Problem;
+use crate::streams::Seat;
+
+/// The interval of the comments that keep an idle connection open.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// The interval at which the token of a reader is looked up again.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
+
+/// The words of a protocol.
+pub(crate) trait Encode: Send + 'static {
+    /// Returns the frames of a moment. `cursor` is the place after it.
+    fn frames(&mut self, moment: Moment, cursor: EventCursor) -> Vec<Frame>;
+
+    /// Returns the frames that say that the stream ends with this problem.
+    fn failed(&mut self, problem: &Problem) -> Vec<Frame>;
+}
+
+/// The state of a stream.
+struct Sender<E> {
+    desk: Arc<Desk>,
+    held: Held,
+    checks: Interval,
+    answer: Answer,
+    encode: E,
+    frames: VecDeque<Frame>,
+    over: bool,
+    _seat: Seat,
+}
+
+/// Returns the answer to a request: the frames of `answer`, up to its end. If this process stops, the connection breaks, so
+/// that the client does not take what it has for the whole and asks another process for the rest.
+pub(crate) fn stream(
+    desk: Arc<Desk>,
+    held: Held,
+    seat: Seat,
+    answer: Answer,
+    encode: impl Encode,
+) -> impl IntoResponse {
+    let mut checks = interval_at(Instant::now(), CHECK_EVERY);
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let sender = Sender {
+        desk,
+        held,
+        checks,
+        answer,
+        encode,
+        frames: VecDeque::new(),
+        over: false,
+        _seat: seat,
+    };
+    Sse::new(frames(sender)).keep_alive(KeepAlive::new().interval(HEARTBEAT))
+}
+
+fn frames(sender: Sender<impl Encode>) -> impl Stream<Item = io::Result<Frame>> + Send + 'static {
+    streams::unfold(sender, |mut sender| async move {
+        loop {
+            if let Some(frame) = sender.frames.pop_front() {
+                return Some((Ok(frame), sender));
+            }
+            if sender.over {
+                return None;
+            }
+            if let Err(stopped) = sender.step().await {
+                sender.over = true;
+                return Some((Err(stopped), sender));
+            }
+        }
+    })
+}
+
+impl<E: Encode> Sender<E> {
+    async fn step(&mut self) -> io::Result<()> {
+        let stop = self.desk.stop.clone();
+        let next = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Err(io::Error::other("this process stops")),
+            _ = self.checks.tick() => {
+                if !self.desk.access.still_allows(&self.held, May::Read).await {
+                    self.fail(&Problem::unauthorized());
+                    return Ok(());
+                }
+                self.answer.settle().await.map(|()| None)
+            }
+            next = self.answer.next() => match next {
+                Ok(None) => {
+                    self.over = true;
+                    return Ok(());
+                }
+                Ok(moment) => Ok(moment),
+                Err(error) => Err(error),
+            },
+        };
+        match next {
+            Ok(None) => {}
+            Ok(Some(moment)) => {
+                let frames = self.encode.frames(moment, self.answer.cursor());
+                self.frames.extend(frames);
+            }
+            Err(error) => self.fail(&error.into()),
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, problem: &Problem) {
+        self.over = true;
+        self.frames.extend(self.encode.failed(problem));
+    }
+}
