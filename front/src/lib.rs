@@ -8,12 +8,14 @@
 //! |---|---|
 //! | `/v1/…` | the API: sessions, messages, pending calls, events |
 //! | `/api/chat` | sessions for pages that use the AI SDK (`useChat`) |
+//! | `/api/ag-ui/{agent}` | sessions for pages that speak AG-UI |
 //! | `/v1/health`, `/v1/ready` | for load balancers; they need no token |
 //! | `/openapi.json` | the description of the API, in OpenAPI 3.1 |
 //!
 //! Errors are problem documents (RFC 9457) with a `code` to branch on.
 
 mod access;
+mod agui;
 mod api;
 mod body;
 mod chat;

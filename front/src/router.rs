@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use holdover_runtime_local::Runtime;
 
-use crate::{api, chat};
+use crate::{agui, api, chat};
 use crate::desk::Desk;
 use crate::openapi::described;
 use crate::options::FrontOptions;
@@ -54,7 +54,7 @@ pub fn router(runtime: Runtime, options: FrontOptions) -> Router {
 
 /// Returns all routes that the description names.
 pub(crate) fn routes() -> ApiRouter<Arc<Desk>> {
-    ApiRouter::new().nest("/v1", api::routes()).nest("/api", chat::routes())
+    ApiRouter::new().nest("/v1", api::routes()).nest("/api", chat::routes().merge(agui::routes()))
 }
 
 /// Carries out a request that changes something to its end, also if the client goes away meanwhile: a session that was claimed

@@ -126,11 +126,11 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn frames(&mut self, moment: Moment, cursor: EventCursor) -> Vec<Frame> {
+    async fn frames(&mut self, moment: Moment, cursor: EventCursor) -> Result<Vec<Frame>, Problem> {
         let ends = matches!(moment, Moment::Ended(_));
         let chunks = self.chunks(moment, cursor);
         let frames = chunks.iter().map(frame);
-        frames.chain(ends.then(done)).collect()
+        Ok(frames.chain(ends.then(done)).collect())
     }
 
     fn failed(&mut self, problem: &Problem) -> Vec<Frame> {
@@ -160,11 +160,6 @@ pub(super) fn metadata(cursor: EventCursor) -> Value {
 
 fn start_of(asked: MessageSeq, cursor: EventCursor) -> Chunk {
     Chunk::Start { message_id: id_of(asked), message_metadata: metadata(cursor) }
-}
-
-/// Returns the id under which a page approves the call, with the digest of the arguments that it shows.
-pub(super) fn approval_id(question: &Question) -> String {
-    format!("{}.{}", question.pending, question.digest)
 }
 
 /// Returns arguments as a page shows them: as JSON, or as the text that the model wrote if it is none.
@@ -198,7 +193,7 @@ fn called(call: CallRequest) -> Chunk {
 fn waits(question: Question) -> Option<Chunk> {
     // A client runs the tool when it gets the input.
     (question.kind == PendingKind::Approval).then(|| Chunk::ToolApprovalRequest {
-        approval_id: approval_id(&question),
+        approval_id: question.id(),
         tool_call_id: question.call.to_string(),
         reason: question.reason,
     })

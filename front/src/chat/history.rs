@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use holdover_core::ids::{CallId, MessageSeq, SessionKey};
 use holdover_core::message::{AssistantPart, DecisionRecord, Message, ToolResult, UserMessage};
 use holdover_core::store::{EventCursor, PendingKind, SessionStatus};
-use holdover_runtime_local::{MessageEntry, PendingEntry, Runtime, RuntimeError};
+use holdover_runtime_local::{MessageEntry, PendingEntry, Runtime};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::encode::{Outcome, data_url, id_of, input, metadata, outcome, output};
 use crate::problem::Problem;
-
-/// The most messages of the transcript in one answer.
-const MESSAGES_MAX: u32 = 200;
+use crate::ui::{MESSAGES_MAX, answer_id, shown, up_to};
 
 /// The messages of a session, as `useChat` takes them.
 #[derive(Serialize, JsonSchema)]
@@ -54,28 +52,17 @@ pub(super) async fn chat(
     let due = session.alarm.is_some_and(|alarm| alarm <= runtime.now());
     let running = before.is_none() && (due || session.status == SessionStatus::Active);
     let (read, open) = match before {
-        None => (snapshot.messages, snapshot.standing.pending),
-        Some(before) => (earlier(runtime, key, before).await?, Vec::new()),
+        None => (shown(snapshot.messages), snapshot.standing.pending),
+        Some(before) => {
+            let last = MessageSeq(before.0.saturating_sub(1)).min(session.last_message);
+            (up_to(runtime, key, last).await?, Vec::new())
+        }
     };
     let first = read.first().map(|entry| entry.seq);
     let mut page = Page::new(snapshot.cursor, open);
     read.into_iter().for_each(|entry| page.add(entry));
     let before = first.filter(|first| *first > MessageSeq(1));
     Ok(Chat { messages: page.finish(), cursor: snapshot.cursor, running, before })
-}
-
-async fn earlier(
-    runtime: &Runtime,
-    key: &SessionKey,
-    before: MessageSeq,
-) -> Result<Vec<MessageEntry>, RuntimeError> {
-    let last = before.0.saturating_sub(1);
-    let after = last.saturating_sub(MESSAGES_MAX.into());
-    let count = u32::try_from(last - after).unwrap_or(MESSAGES_MAX);
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    runtime.messages_after(key, MessageSeq(after), count).await
 }
 
 /// The messages so far, with the positions up to which they go.
@@ -94,7 +81,7 @@ impl Page {
 
     fn add(&mut self, entry: MessageEntry) {
         let MessageEntry { seq, message, .. } = entry;
-        match message.redacted() {
+        match message {
             Message::User(said) if !said.by_engine => self.messages.push((seq, asked(seq, said))),
             Message::Assistant(said) => {
                 let mut parts = vec![json!({ "type": "step-start" })];
@@ -103,13 +90,7 @@ impl Page {
             }
             Message::Tool(result) => self.result(result),
             Message::Decision(record) => drop(self.decided.insert(record.call.clone(), record)),
-            Message::Notice(notice) => {
-                if let Some(to) = notice.rewound {
-                    // What came after was taken back.
-                    self.messages.retain(|(seq, _)| *seq <= to);
-                }
-            }
-            Message::User(_) | Message::Summary(_) => {}
+            Message::User(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
 
@@ -150,7 +131,7 @@ impl Page {
                     && asked.call.kind == PendingKind::Approval
                 {
                     part["state"] = json!("approval-requested");
-                    part["approval"] = json!({ "id": format!("{}.{}", asked.id(), asked.body.digest) });
+                    part["approval"] = json!({ "id": answer_id(asked.id(), asked.body.digest) });
                     if let Some(reason) = &asked.body.prompt {
                         part["approval"]["requestReason"] = json!(reason);
                     }
@@ -166,7 +147,7 @@ impl Page {
         let Some(part) = parts.find(|part| part["toolCallId"] == json!(result.call)) else { return };
         if let Some(DecisionRecord { pending, decision, .. }) = decided {
             part["approval"] = json!({
-                "id": format!("{pending}.{}", decision.saw),
+                "id": answer_id(pending, decision.saw),
                 "approved": decision.approve,
             });
             if let Some(reason) = &decision.reason {

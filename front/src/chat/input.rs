@@ -1,14 +1,14 @@
 //! What a page sends: its messages, of which the last one counts.
 
-use holdover_core::ids::{CallId, PendingId, SessionId};
+use holdover_core::ids::SessionId;
 use holdover_core::image::{Image, Images};
-use holdover_core::payload::Digest;
 use holdover_core::store::EventCursor;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::problem::Problem;
+use crate::ui::{Reply, Said, answered};
 
 /// The request of `useChat`. Fields that a page adds are ignored.
 #[derive(Deserialize, JsonSchema)]
@@ -73,21 +73,6 @@ pub(super) enum Chosen<'a> {
     Replies { replies: Vec<Reply>, cursor: Option<EventCursor> },
 }
 
-/// The content of a message.
-pub(super) struct Said {
-    pub(super) text: String,
-    pub(super) images: Images,
-}
-
-/// An answer to a call.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Reply {
-    /// The decision of a person.
-    Decision { pending: PendingId, saw: Digest, approved: bool, reason: Option<String> },
-    /// The result of a tool that the page ran.
-    Result { call: CallId, content: String, is_error: bool },
-}
-
 impl Input {
     pub(super) fn session(&self) -> Result<SessionId, Problem> {
         SessionId::new(self.id.as_str()).map_err(|why| Problem::invalid(format!("id: {why}")))
@@ -132,10 +117,11 @@ impl UiMessage {
             }
         }
         let images = Images::of(images).map_err(|why| Problem::invalid(format!("parts: {why}")))?;
-        if texts.is_empty() && images.is_empty() {
+        let text = texts.join("\n");
+        if text.trim().is_empty() && images.is_empty() {
             return Err(Problem::invalid("messages: the last one has neither text nor pictures"));
         }
-        Ok(Said { text: texts.join("\n"), images })
+        Ok(Said { text, images })
     }
 }
 
@@ -171,12 +157,10 @@ fn reply(part: &Value) -> Option<Result<Reply, Problem>> {
 fn decision(approval: &Value) -> Result<Reply, Problem> {
     let invalid = |why: &str| Problem::invalid(format!("approval: {why}"));
     let id = approval["id"].as_str().ok_or_else(|| invalid("id: is missing"))?;
-    let (pending, saw) = id.rsplit_once('.').ok_or_else(|| invalid("id: was not given out here"))?;
-    let pending = pending.parse().map_err(|_| invalid("id: was not given out here"))?;
-    let saw = serde_json::from_value(Value::from(saw)).map_err(|_| invalid("id: was not given out here"))?;
+    let (pending, saw) = answered(id).ok_or_else(|| invalid("id: was not given out here"))?;
     let approved = approval["approved"].as_bool().ok_or_else(|| invalid("approved: is missing"))?;
     let reason = approval["reason"].as_str().filter(|reason| !reason.is_empty()).map(str::to_owned);
-    Ok(Reply::Decision { pending, saw, approved, reason })
+    Ok(Reply::Decision { pending, saw, approved, reason, arguments: None })
 }
 
 fn result(part: &Value, content: String, is_error: bool) -> Result<Reply, Problem> {

@@ -16,29 +16,26 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, NoContent, Response};
-use futures::{StreamExt, TryStreamExt, future};
-use holdover_core::event::Event;
-use holdover_core::ids::{EventSeq, MessageSeq, SessionKey};
-use holdover_core::message::ClientAnswer;
-use holdover_core::store::{EventCursor, PendingCall, PendingKind, Session, SessionStatus};
-use holdover_runtime_local::{Approval, Denial, Execute, Follow, PendingEntry, RuntimeError};
+use futures::StreamExt;
+use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::store::EventCursor;
+use holdover_runtime_local::Follow;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::encode::{Dialect, Encoder};
 use self::history::{Chat, chat};
-use self::input::{Chosen, Input, Reply, Said};
-use crate::access::{By, Caller, Held, May, ToRead, ToSend};
+use self::input::{Chosen, Input};
+use crate::access::{By, Held, May, ToRead, ToSend};
 use crate::api::{Here, Of, operation};
 use crate::body::{Asked, Body, In};
 use crate::desk::Desk;
 use crate::openapi::answers_with_a_stream;
 use crate::problem::Problem;
 use crate::streams::Seat;
-use crate::ui::{Answer, Edit, From, deliver_edit, key_of, newest_question, stream};
-
-/// The number of events among which the last one that is no row of a history is looked for.
-const LAST_EVENTS: u64 = 16;
+use crate::ui::{
+    Answer, From, deliver_edit, deliver_new, deliver_replies, newest, newest_answer, newest_question, stream,
+};
 
 /// The version of the protocol, as clients look for it.
 const PROTOCOL: (HeaderName, HeaderValue) =
@@ -88,91 +85,17 @@ async fn post(
     caller.require(May::Read)?;
     let seat = desk.streams.open(&caller)?;
     let key = caller.key(input.session()?);
+    let agent = input.agent.as_deref();
     let (after, from) = match input.chosen()? {
-        Chosen::New { id, said } => new(&desk, &key, &input, &id, said).await?,
-        Chosen::Edit { id, said } => {
-            let after = here(&desk, &key).await?.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })?;
-            let edit = Edit { id: id.to_owned(), text: said.text, images: said.images };
-            let delivered = deliver_edit(&desk.runtime, &key, edit).await?;
-            (after, From::Item(delivered.item))
-        }
+        Chosen::New { id, said } => deliver_new(&desk, &key, agent, id, said).await?,
+        Chosen::Edit { id, said } => deliver_edit(&desk, &key, id, said).await?,
         Chosen::Replies { replies, cursor } => {
-            let now = here(&desk, &key).await?.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })?;
-            answer(&desk, &caller, &key, replies).await?;
+            let now = newest(&desk, &key).await?;
+            deliver_replies(&desk, &caller, &key, replies).await?;
             (cursor.unwrap_or(now), From::Cursor)
         }
     };
     stream_of(&desk, held, seat, key, after, from, Dialect::of(words.v)).await
-}
-
-/// Sends a new message. A repeat of one that was taken before is answered from its start.
-async fn new(
-    desk: &Desk,
-    key: &SessionKey,
-    input: &Input,
-    id: &str,
-    said: Said,
-) -> Result<(EventCursor, From), Problem> {
-    let before = here(desk, key).await?.unwrap_or(EventCursor::START);
-    let agent = Arc::clone(desk.agent_or_only(input.agent.as_deref())?);
-    let mut request = Execute::new(key.tenant.clone(), agent, said.text)
-        .in_session(key.id.clone())
-        .once(key_of(id, None)?)
-        .showing(said.images);
-    if desk.served_elsewhere {
-        request = request.served_elsewhere();
-    }
-    let started = desk.runtime.start(request).await?;
-    if started.duplicate
-        && let Some(taken) = desk.runtime.taken(key, started.item).await?
-        && let Some(after) = desk.runtime.cursor_before(key, taken.message).await?
-    {
-        return Ok((after, From::Message));
-    }
-    Ok((before, From::Item(started.item)))
-}
-
-/// Returns the cursor after the newest event of a session, if there is such a session.
-async fn here(desk: &Desk, key: &SessionKey) -> Result<Option<EventCursor>, Problem> {
-    let session = desk.runtime.session(key).await?;
-    Ok(session.map(|session| EventCursor::after(session.incarnation, session.last_event)))
-}
-
-/// Delivers decisions of a person, and results of tools that the page ran. A repeat changes nothing, and neither does an
-/// answer to a call that is closed.
-async fn answer(desk: &Desk, caller: &Caller, key: &SessionKey, replies: Vec<Reply>) -> Result<(), Problem> {
-    if replies.is_empty() {
-        return Ok(());
-    }
-    let open = desk.runtime.pending(key).await?;
-    for reply in replies {
-        match reply {
-            Reply::Decision { pending, saw, approved, reason } => {
-                caller.require(May::Decide)?;
-                let Some(asked) = open.iter().find(|entry| *entry.id() == pending) else { continue };
-                if asked.body.digest != saw {
-                    let detail = format!("call {pending}: these are not the arguments that wait for an answer");
-                    return Err(Problem::conflict("not_seen", detail));
-                }
-                let by = caller.name().map(str::to_owned);
-                if approved {
-                    desk.runtime.approve(key, &pending, Approval::from(by).reason(reason)).await?;
-                } else {
-                    desk.runtime.deny(key, &pending, Denial::from(by).reason(reason)).await?;
-                }
-            }
-            Reply::Result { call, content, is_error } => {
-                let is_asked = |entry: &&PendingEntry| {
-                    let PendingCall { key: of, call: asked, kind, .. } = &entry.call;
-                    of == key && *asked == call && *kind == PendingKind::ClientTool
-                };
-                let Some(asked) = open.iter().find(is_asked) else { continue };
-                let answer = if is_error { ClientAnswer::failed(content) } else { ClientAnswer::done(content) };
-                desk.runtime.answer(key, asked.id(), answer).await?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The state of the page that asks for the newest answer.
@@ -199,40 +122,15 @@ async fn resume(
         // A page asks before its first message.
         return Ok(NoContent.into_response());
     };
-    let newest = EventCursor::after(session.incarnation, session.last_event);
-    let due = session.alarm.is_some_and(|alarm| alarm <= desk.runtime.now());
-    let runs = due || session.status == SessionStatus::Active;
-    let seen_all = asked.after.is_none_or(|seen| seen == newest);
-    let after = if runs && is_between_turns(&desk, &session).await? {
-        // The message that is answered next has not been taken yet.
-        Some(newest)
-    } else if runs || !seen_all {
-        newest_answer(&desk, &key).await?
-    } else {
-        None
+    let Some(newest) = newest_answer(&desk, &session).await? else {
+        return Ok(NoContent.into_response());
     };
-    match after {
-        Some(after) => stream_of(&desk, held, seat, key, after, From::Message, Dialect::of(asked.v)).await,
-        None => Ok(NoContent.into_response()),
+    let here = EventCursor::after(session.incarnation, session.last_event);
+    let seen_all = asked.after.is_none_or(|seen| seen == here);
+    if seen_all && !newest.runs {
+        return Ok(NoContent.into_response());
     }
-}
-
-/// Returns true if no turn has begun yet, or if the newest one is over.
-async fn is_between_turns(desk: &Desk, session: &Session) -> Result<bool, Problem> {
-    let before = EventSeq(session.last_event.0.saturating_sub(LAST_EVENTS));
-    let after = EventCursor::after(session.incarnation, before);
-    let events = desk.runtime.events(&session.key, after, Follow::Available);
-    let told = events.try_filter(|entry| future::ready(!matches!(entry.event, Event::History { .. })));
-    let last = told.try_collect::<Vec<_>>().await?.pop();
-    Ok(last.is_none_or(|entry| matches!(entry.event, Event::Done { .. })))
-}
-
-/// Returns the cursor before the newest answer.
-async fn newest_answer(desk: &Desk, key: &SessionKey) -> Result<Option<EventCursor>, Problem> {
-    match newest_question(&desk.runtime, key).await? {
-        Some(asked) => Ok(desk.runtime.cursor_before(key, asked).await?),
-        None => Ok(None),
-    }
+    stream_of(&desk, held, seat, key, newest.after, From::Message, Dialect::of(asked.v)).await
 }
 
 /// Returns the stream of an answer. Errors that are known at once are told while the answer can have a status.

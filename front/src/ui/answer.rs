@@ -2,17 +2,21 @@
 
 use std::collections::VecDeque;
 
+use holdover_core::children::ChildNames;
 use holdover_core::engine::RunOutcome;
 use holdover_core::event::Event;
-use holdover_core::ids::{InboxSeq, SessionKey};
+use holdover_core::ids::{InboxSeq, SessionId, SessionKey};
 use holdover_core::message::Message;
-use holdover_core::store::{EventCursor, SessionStatus};
-use holdover_core::suspension::OwedKind;
+use holdover_core::store::{EventCursor, PendingKind, SessionStatus};
+use holdover_core::suspension::{Owed, OwedKind};
 use holdover_runtime_local::{EventEntry, Runtime, RuntimeError, Shown};
 
 use super::feed::{Fact, Feed};
-use super::moment::{End, Moment};
+use super::moment::{End, Moment, Question};
 use super::narrator::Narrator;
+
+/// The most children of one call that are looked through.
+const CHILDREN_MAX: u32 = 64;
 
 /// The place from which an answer is followed.
 #[derive(Debug, Clone, Copy)]
@@ -130,8 +134,9 @@ impl Answer {
         }
         Ok(match self.runtime.outcome(&session)? {
             Some(RunOutcome::Suspended(suspension)) => {
-                let asks = |kind| matches!(kind, OwedKind::Approval | OwedKind::ClientTool);
-                suspension.owed.iter().any(|owed| asks(owed.kind)).then_some(End::Waits)
+                let asks = |owed: &Owed| matches!(owed.kind, OwedKind::Approval | OwedKind::ClientTool);
+                let asked = suspension.owed.iter().any(asks) || self.children_ask(&suspension.owed).await?;
+                asked.then_some(End::Waits)
             }
             Some(RunOutcome::Ended(ending)) => Some(End::Done(Some(ending))),
             // The turn goes on by itself.
@@ -139,6 +144,34 @@ impl Answer {
             Some(RunOutcome::Released | RunOutcome::Lost) | None => session.status.at_rest().then_some(End::Done(None)),
         })
     }
+}
+
+impl Answer {
+    /// Returns true if children that work for the turn wait for people. Tells their questions as those of the calls for which
+    /// they work.
+    async fn children_ask(&mut self, owed: &[Owed]) -> Result<bool, RuntimeError> {
+        let works = |owed: &&Owed| owed.kind == OwedKind::Child;
+        let Some(first) = owed.iter().find(works) else { return Ok(false) };
+        let open = self.runtime.pending(&self.key).await?;
+        let asks = open.into_iter().filter(|entry| {
+            entry.call.key != self.key && entry.answered.is_none() && entry.call.kind == PendingKind::Approval
+        });
+        let mut asked = false;
+        for entry in asks {
+            let works_for = owed.iter().filter(works).find(|owed| began(owed, &entry.call.key.id));
+            let call = works_for.unwrap_or(first).call.clone();
+            self.told.push_back(Moment::Waits(Question::of_a_child(entry, call)));
+            asked = true;
+        }
+        Ok(asked)
+    }
+}
+
+/// Returns true if the call that is owed began this child.
+fn began(owed: &Owed, child: &SessionId) -> bool {
+    let Some(pending) = &owed.pending else { return false };
+    let mut named = (0..CHILDREN_MAX).map_while(|at| ChildNames::of(pending, at).ok());
+    named.any(|names| names.id == *child)
 }
 
 /// Returns true if this event leaves the turn waiting or ends it, false if a run goes on, and none if it says neither.

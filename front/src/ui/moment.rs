@@ -2,10 +2,12 @@
 
 use holdover_core::ending::Ending;
 use holdover_core::ids::{CallId, MessageSeq, PendingId, SessionId, StepNumber};
-use holdover_core::message::{CallRequest, ToolResult, UserMessage};
+use holdover_core::message::{CallRequest, PendingBody, ToolResult, UserMessage};
 use holdover_core::payload::Digest;
 use holdover_core::store::PendingKind;
 use holdover_core::tool::Progress;
+use holdover_runtime_local::PendingEntry;
+use serde_json::Value;
 
 /// Something that happens in an answer, as a page shows it. Arguments are redacted.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,8 +103,45 @@ pub(crate) struct Question {
     pub(crate) digest: Digest,
     /// The reason for asking.
     pub(crate) reason: Option<String>,
-    /// The instant after which no answer counts.
-    pub(crate) deadline: Option<holdover_core::time::Timestamp>,
+}
+
+impl Question {
+    /// Returns the question about a call that waits.
+    pub(crate) fn of(entry: PendingEntry) -> Self {
+        let PendingEntry { call, body, .. } = entry;
+        Self {
+            pending: call.id,
+            call: call.call,
+            tool: body.tool.to_string(),
+            kind: call.kind,
+            digest: body.digest,
+            reason: body.prompt,
+        }
+    }
+
+    /// Returns the question of a child about a call of its own, as one about the call for which the child works.
+    pub(crate) fn of_a_child(entry: PendingEntry, works_for: CallId) -> Self {
+        let PendingBody { tool, arguments, prompt, .. } = entry.body.clone().redacted();
+        let prompt = prompt.map(|prompt| format!(": {prompt}")).unwrap_or_default();
+        let reason = Some(format!("{}: {tool} {arguments}{prompt}", entry.call.key.id));
+        Self { call: works_for, reason, ..Self::of(entry) }
+    }
+
+    /// Returns the id under which a page answers: the pending call, and the digest of the arguments that it was shown.
+    pub(crate) fn id(&self) -> String {
+        answer_id(&self.pending, self.digest)
+    }
+}
+
+/// Returns the id under which a page answers a call with these arguments.
+pub(crate) fn answer_id(pending: &PendingId, saw: Digest) -> String {
+    format!("{pending}.{saw}")
+}
+
+/// Reads such an id.
+pub(crate) fn answered(id: &str) -> Option<(PendingId, Digest)> {
+    let (pending, saw) = id.rsplit_once('.')?;
+    Some((pending.parse().ok()?, serde_json::from_value(Value::from(saw)).ok()?))
 }
 
 /// The way in which an answer ends.

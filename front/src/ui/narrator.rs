@@ -7,7 +7,7 @@
 use holdover_core::children::ChildNames;
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
-use holdover_core::ids::PendingId;
+use holdover_core::ids::{CallId, PendingId};
 use holdover_core::message::{AssistantMessage, AssistantPart, Message};
 use holdover_core::store::StreamId;
 use holdover_core::tool::Progress;
@@ -61,7 +61,7 @@ impl Narrator {
                 Event::Asked { call, children, pending: id, tool, .. } if children > 0 => {
                     told.push(delegated(Some(call), tool, &id, children));
                 }
-                Event::Asked { reason, .. } => told.extend(pending.map(|entry| waits(entry, reason))),
+                Event::Asked { reason, .. } => told.extend(pending.map(|entry| asked(entry, reason))),
                 Event::Began { agent, pending: id, children, call } => {
                     told.push(delegated(call, agent, &id, children));
                 }
@@ -192,25 +192,17 @@ fn texts(said: &AssistantMessage) -> Vec<(PieceKind, String)> {
     texts
 }
 
-fn progressed(call: holdover_core::ids::CallId, tool: String, progress: Progress) -> Moment {
+fn progressed(call: CallId, tool: String, progress: Progress) -> Moment {
     Moment::Progressed { call, tool, progress }
 }
 
-fn waits(entry: PendingEntry, reason: Option<String>) -> Moment {
-    let PendingEntry { call, body, .. } = entry;
-    Moment::Waits(Question {
-        pending: call.id,
-        call: call.call,
-        tool: body.tool.to_string(),
-        kind: call.kind,
-        digest: body.digest,
-        reason: body.prompt.or(reason),
-        deadline: call.deadline,
-    })
+fn asked(entry: PendingEntry, reason: Option<String>) -> Moment {
+    let question = Question::of(entry);
+    Moment::Waits(Question { reason: question.reason.or(reason), ..question })
 }
 
 fn delegated(
-    call: Option<holdover_core::ids::CallId>,
+    call: Option<CallId>,
     agent: String,
     pending: &PendingId,
     children: u32,
@@ -218,3 +210,6 @@ fn delegated(
     let named = (0..children.min(CHILDREN_MAX)).filter_map(|at| ChildNames::of(pending, at).ok());
     Moment::Delegated { call, agent, children: named.map(|child| child.id).collect() }
 }
+
+#[cfg(test)]
+mod tests;

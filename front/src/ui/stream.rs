@@ -26,7 +26,11 @@ const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// The words of a protocol.
 pub(crate) trait Encode: Send + 'static {
     /// Returns the frames of a moment. `cursor` is the place after it.
-    fn frames(&mut self, moment: Moment, cursor: EventCursor) -> Vec<Frame>;
+    fn frames(
+        &mut self,
+        moment: Moment,
+        cursor: EventCursor,
+    ) -> impl Future<Output = Result<Vec<Frame>, Problem>> + Send;
 
     /// Returns the frames that say that the stream ends with this problem.
     fn failed(&mut self, problem: &Problem) -> Vec<Frame>;
@@ -110,8 +114,10 @@ impl<E: Encode> Sender<E> {
         match next {
             Ok(None) => {}
             Ok(Some(moment)) => {
-                let frames = self.encode.frames(moment, self.answer.cursor());
-                self.frames.extend(frames);
+                match self.encode.frames(moment, self.answer.cursor()).await {
+                    Ok(frames) => self.frames.extend(frames),
+                    Err(problem) => self.fail(&problem),
+                }
             }
             Err(error) => self.fail(&error.into()),
         }

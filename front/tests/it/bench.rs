@@ -98,7 +98,8 @@ impl Model for Obedient {
             ("speak slowly", _) => return Ok(slowly()),
             ("refund", None) => call("refund", r#"{"order":7,"api_key":"sk-live"}"#),
             ("scan", None) => call("scan", r#"{"order":7}"#),
-            ("refund" | "scan", Some(result)) => AnswerPart::Text(format!("It says: {result}")),
+            ("note", None) => call("note", "{}"),
+            ("refund" | "scan" | "note", Some(result)) => AnswerPart::Text(format!("It says: {result}")),
             (said, _) => AnswerPart::Text(format!("You said: {said}")),
         };
         let calls = matches!(part, AnswerPart::Call { .. });
@@ -127,10 +128,13 @@ pub(crate) fn clerk() -> Arc<Agent> {
         FunctionTool::new(ToolName::new("refund").unwrap(), "Pays back", |order: Value, _| async move {
             Ok(ToolOutput::text(format!("order {} is paid back", order["order"])))
         });
+    let note = FunctionTool::new(ToolName::new("note").unwrap(), "Takes a note", |_: Value, _| async move {
+        Ok(ToolOutput::text("noted").set("noted", 7).set("api_key", "sk-live"))
+    });
     let scan = FunctionTool::<Value>::on_client(ToolName::new("scan").unwrap(), "Scans a receipt");
     let ask = ApprovalRule::new("refund", RuleAction::Ask).because("money leaves the house");
     let clerk =
-        Agent::builder("clerk").model(Obedient).tool(refund).tool(scan).gate(RuleGate::new(vec![ask]));
+        Agent::builder("clerk").model(Obedient).tool(refund).tool(note).tool(scan).gate(RuleGate::new(vec![ask]));
     Arc::new(clerk.build().unwrap())
 }
 

@@ -4,7 +4,7 @@ use futures::StreamExt;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::bench::{READER, Server, told};
+use crate::bench::{READER, STRANGER, Server, told};
 
 /// Returns a request of `useChat` with this last message.
 fn request(session: &str, last: Value) -> Value {
@@ -140,7 +140,7 @@ async fn a_decision_counts_only_for_the_arguments_that_were_shown_and_from_those
     let server = Server::start().await;
     let asks = chat(&server, &request("page-1", user("m1", "refund"))).await;
     let mut unseen = decided(&asks, true, None);
-    let id = unseen["parts"][1]["approval"]["id"].as_str().unwrap();
+    let id = unseen["parts"][1]["approval"]["id"].as_str().unwrap().to_owned();
     let (pending, digest) = id.rsplit_once('.').unwrap();
     unseen["parts"][1]["approval"]["id"] = json!(format!("{pending}.{}", "0".repeat(digest.len())));
     let refused = server.post("/api/chat", &request("page-1", unseen.clone())).await;
@@ -151,6 +151,19 @@ async fn a_decision_counts_only_for_the_arguments_that_were_shown_and_from_those
     let reads = server.anonymous(Method::POST, "/api/chat").bearer_auth(READER);
     let refused = told(reads.json(&request("page-1", decided(&asks, true, None))).send().await.unwrap()).await;
     assert_eq!(refused.0, StatusCode::FORBIDDEN);
+    for path in ["/api/chat", "/api/ag-ui/clerk"] {
+        let stranger = server.anonymous(Method::POST, path).bearer_auth(STRANGER);
+        let body = match path {
+            "/api/chat" => request("page-1", decided(&asks, true, None)),
+            _ => json!({
+                "threadId": "page-1",
+                "runId": "r",
+                "resume": [{ "interruptId": id, "status": "resolved", "payload": true }],
+            }),
+        };
+        let refused = told(stranger.json(&body).send().await.unwrap()).await;
+        assert_eq!((refused.0, &refused.1["code"]), (StatusCode::NOT_FOUND, &json!("not_found")), "{path}");
+    }
     assert_eq!(server.get("/v1/sessions/page-1").await["status"], "suspended");
 }
 

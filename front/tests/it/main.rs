@@ -7,6 +7,7 @@ mod bench;
 mod chat;
 
 mod access;
+mod agui;
 mod events;
 mod hostile;
 mod main_job;
