@@ -30,7 +30,7 @@ mod streams;
 mod ui;
 mod wire;
 
-pub use access::{Access, Caller, May, NoTokens, StoredTokens, TokenError, TokenInfo, Tokens, UnknownMay};
+pub use access::{Access, Caller, May, NoTokens, OneTimeLink, StoredTokens, TokenError, TokenInfo, Tokens, UnknownMay};
 pub use guard::{Guard, InvalidOrigin};
 pub use openapi::openapi;
 pub use options::FrontOptions;

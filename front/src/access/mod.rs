@@ -1,5 +1,6 @@
 //! Who may do what.
 
+mod link;
 mod stored;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ use axum::http::{HeaderMap, StatusCode};
 use holdover_core::ids::TenantId;
 use holdover_runtime_local::BREAKER_TENANT;
 
+pub use self::link::OneTimeLink;
 pub use self::stored::{StoredTokens, TokenError, TokenInfo};
 use crate::desk::Desk;
 use crate::problem::{Problem, responses};

@@ -10,6 +10,7 @@ mod access;
 mod agui;
 mod events;
 mod hostile;
+mod links;
 mod main_job;
 mod openapi;
 mod pending;
