@@ -76,4 +76,6 @@ function Part({ part, decide }) {
     );
 }
 
-createRoot(document.getElementById('page')).render(<Page />);
+const page = document.getElementById('page');
+createRoot(page).render(<Page />);
+page.dataset.ready = 'true';

@@ -45,8 +45,9 @@ await new Promise((resolve) => files.listen(0, '127.0.0.1', resolve));
 const origin = `http://127.0.0.1:${files.address().port}`;
 
 /** Starts a server at this address. */
-async function serve(url) {
-    const words = [...store, 'serve', 'agent.toml', '--listen', new URL(url).host, '--origin', origin, '--lease', '2s'];
+async function serve(url, ...more) {
+    const address = ['--listen', new URL(url).host, '--origin', origin];
+    const words = [...store, 'serve', 'agent.toml', ...address, '--lease', '2s', ...more];
     const started = new Started(HOLDOVER, words);
     await until('the server is ready', async () => (await fetch(`${url}/v1/ready`).catch(() => ({}))).ok);
     return started;
@@ -84,7 +85,7 @@ class Page {
         this.tab.on('pageerror', (error) => this.errors.push(String(error)));
         const words = new URLSearchParams({ server, token, session: this.session });
         await this.tab.goto(`${origin}/${this.kind}#${words}`);
-        await this.tab.waitForSelector('#send');
+        await this.tab.waitForSelector('#page[data-ready=true]');
         return this;
     }
 
@@ -244,6 +245,33 @@ const scenes = {
         const runs = await api(`/sessions/${page.session}/runs`);
         check(`${page.session}: another run took over`, runs.items.some((run) => run.found === 'active'), runs);
         await page.same('after its server was killed in mid-stream');
+    },
+
+    /** The stream goes on, and takes back what the attempt that died had said. */
+    async sees_its_worker_die(page) {
+        await serving.kill();
+        // The worker of the server has its hands full, so that the one beside it takes the session.
+        serving = await serve(server, '--max-running', '1');
+        const busy = `busy-${page.session}`;
+        await api('/sessions', { method: 'POST', body: JSON.stringify({ agent: 'clerk', message: 'Be slow', session: busy }) });
+        await until('the server is busy', async () => (await api(`/sessions/${busy}`)).status === 'active');
+        const work = () => new Started(HOLDOVER, [...store, 'work', '--lease', '2s']);
+        const worker = work();
+        await page.say('Tell me a story');
+        const early = await page.streams(20);
+        check(`${page.session}: the worker is killed`, await worker.kill());
+        const next = work();
+        await until('another run took over', async () => {
+            const runs = await api(`/sessions/${page.session}/runs`);
+            return runs.items.some((run) => run.found === 'active');
+        });
+        await page.streams(early.length + 40);
+        await page.rests();
+        await page.same('after its worker was killed in mid-stream');
+        await next.kill();
+        await serving.kill();
+        serving = await serve(server);
+        await api(`/sessions/${busy}/interrupt`, { method: 'POST', body: '{"reason":"it was a test"}' });
     },
 
     async shows_markup_as_text(page) {

@@ -8,7 +8,7 @@ use holdover_core::ids::{EventSeq, ItemKey, MessageSeq, SessionKey};
 use holdover_core::image::Images;
 use holdover_core::message::Message;
 use holdover_core::store::{EventCursor, Session, SessionStatus};
-use holdover_runtime_local::{Deliver, Execute, Follow, Runtime, RuntimeError};
+use holdover_runtime_local::{Deliver, Execute, Follow, Runtime, RuntimeError, Started};
 
 use super::answer::From;
 use crate::desk::Desk;
@@ -102,22 +102,44 @@ pub(crate) async fn deliver_new(
 ) -> Result<(EventCursor, From), Problem> {
     let session = desk.runtime.session(key).await?;
     let before = session.map(|session| EventCursor::after(session.incarnation, session.last_event));
-    let agent = Arc::clone(desk.agent_or_only(agent)?);
-    let mut request = Execute::new(key.tenant.clone(), agent, said.text)
-        .in_session(key.id.clone())
-        .once(key_of(id, None)?)
-        .showing(said.images);
-    if desk.served_elsewhere {
-        request = request.served_elsewhere();
-    }
-    let started = desk.runtime.start(request).await?;
-    if started.duplicate
-        && let Some(taken) = desk.runtime.taken(key, started.item).await?
+    let once = key_of(id, None)?;
+    let (item, duplicate) = match before {
+        // A session keeps its agent.
+        Some(_) => {
+            let deliver = Deliver::message(said.text).showing(said.images).once(once);
+            let delivered = desk.runtime.deliver_item(key, deliver).await?;
+            (delivered.item, delivered.is_duplicate())
+        }
+        None => {
+            let started = start(desk, key, agent, once, said).await?;
+            (started.item, started.duplicate)
+        }
+    };
+    if duplicate
+        && let Some(taken) = desk.runtime.taken(key, item).await?
         && let Some(after) = desk.runtime.cursor_before(key, taken.message).await?
     {
         return Ok((after, From::Message));
     }
-    Ok((before.unwrap_or(EventCursor::START), From::Item(started.item)))
+    Ok((before.unwrap_or(EventCursor::START), From::Item(item)))
+}
+
+async fn start(
+    desk: &Desk,
+    key: &SessionKey,
+    agent: Option<&str>,
+    once: ItemKey,
+    said: Said,
+) -> Result<Started, Problem> {
+    let agent = Arc::clone(desk.agent_or_only(agent)?);
+    let mut request = Execute::new(key.tenant.clone(), agent, said.text)
+        .in_session(key.id.clone())
+        .once(once)
+        .showing(said.images);
+    if desk.served_elsewhere {
+        request = request.served_elsewhere();
+    }
+    Ok(desk.runtime.start(request).await?)
 }
 
 /// Sends a message in place of the one with this id, or in place of the one that took its place, and returns the place of
