@@ -9,6 +9,7 @@
 //! | `/v1/…` | the API: sessions, messages, pending calls, events |
 //! | `/v1/health`, `/v1/ready` | for load balancers; they need no token |
 //! | `/openapi.json` | the description of the API, in OpenAPI 3.1 |
+//! | `/mcp` | the same sessions over the Model Context Protocol, with the feature `mcp` |
 //!
 //! Errors are problem documents (RFC 9457) with a `code` to branch on.
 
@@ -17,6 +18,8 @@ mod api;
 mod body;
 mod desk;
 mod guard;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod openapi;
 mod options;
 mod problem;
@@ -27,6 +30,8 @@ mod wire;
 
 pub use access::{Access, Caller, May, NoTokens, StoredTokens, TokenError, TokenInfo, Tokens, UnknownMay};
 pub use guard::{Guard, InvalidOrigin};
+#[cfg(feature = "mcp")]
+pub use mcp::{McpEnded, serve_mcp};
 pub use openapi::openapi;
 pub use options::FrontOptions;
 pub use router::router;

@@ -118,6 +118,15 @@ impl Caller {
     pub fn may(&self, may: May) -> bool {
         self.may.contains(&may)
     }
+
+    /// Refuses a caller without this permission.
+    pub(crate) fn needs(&self, may: May) -> Result<(), Problem> {
+        if self.may(may) {
+            return Ok(());
+        }
+        let detail = format!("the token does not give the permission to {}", may.as_str());
+        Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail))
+    }
 }
 
 /// Finds the caller of a bearer token.
@@ -157,7 +166,8 @@ impl std::fmt::Debug for Access {
 }
 
 impl Access {
-    async fn caller(&self, parts: &Parts) -> Result<Caller, Problem> {
+    /// Returns the caller of a request, or the problem for a request without one.
+    pub(crate) async fn caller(&self, parts: &Parts) -> Result<Caller, Problem> {
         let found = match self {
             Self::Given => parts.extensions.get::<Caller>().cloned(),
             Self::Anyone(caller) => Some(caller.clone()),
@@ -171,9 +181,7 @@ impl Access {
         };
         // The tenant of the engine's records has no callers.
         let found = found.filter(|caller| caller.tenant.as_str() != BREAKER_TENANT);
-        found.ok_or_else(|| {
-            Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", "send a bearer token that is known here")
-        })
+        found.ok_or_else(Problem::unauthorized)
     }
 
     /// Returns true if the token still gives this permission, or cannot be looked up now.
@@ -193,7 +201,22 @@ impl Access {
 }
 
 /// The bearer token of a request, to look it up again while a stream is open.
+#[derive(Clone)]
 pub(crate) struct Held(Option<String>);
+
+impl Held {
+    /// Returns the token of a request with these headers.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        Self(bearer(headers).map(str::to_owned))
+    }
+
+    /// Returns no token, for callers who are known without one.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn nothing() -> Self {
+        Self(None)
+    }
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Held {
     type Rejection = Infallible;
@@ -238,11 +261,8 @@ impl<N: Needs> FromRequestParts<Arc<Desk>> for By<N> {
 
     async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Self, Problem> {
         let caller = desk.access.caller(parts).await?;
-        if caller.may(N::MAY) {
-            return Ok(Self(caller, PhantomData));
-        }
-        let detail = format!("the token does not give the permission to {}", N::MAY.as_str());
-        Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail))
+        caller.needs(N::MAY)?;
+        Ok(Self(caller, PhantomData))
     }
 }
 

@@ -9,6 +9,8 @@ mod access;
 mod events;
 mod hostile;
 mod main_job;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod openapi;
 mod pending;
 mod requests;
