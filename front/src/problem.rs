@@ -74,6 +74,7 @@ impl Problem {
     }
 
     /// A fault of this program. The log says more.
+    #[cfg(feature = "mcp")]
     pub(crate) fn fault() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a fault of this program; its log says more")
     }

@@ -6,8 +6,8 @@ use futures::StreamExt;
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
 use holdover_core::ids::SessionKey;
-use holdover_core::store::PendingKind;
-use holdover_runtime_local::{Follow, PendingEntry, Shown, Standing, TreeCursor, TreeShown};
+use holdover_core::store::{PendingKind, SessionStatus};
+use holdover_runtime_local::{Follow, PendingEntry, Shown, Standing, TreeCursor, TreeShown, is_due};
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
@@ -97,6 +97,10 @@ impl<'a> Watch<'a> {
         loop {
             while self.follow(Follow::UntilParked).await? {}
             let standing = self.host.desk.runtime.snapshot(self.key, 0).await?.standing;
+            let session = &standing.session;
+            if session.status == SessionStatus::Active || is_due(session, self.host.desk.runtime.now()) {
+                continue;
+            }
             let owed = standing.pending.iter().any(is_owed);
             match standing.outcome.as_ref() {
                 // It goes on by itself, after a while.
