@@ -15,6 +15,7 @@ use super::{resources, tools};
 use crate::access::{Caller, Held, May};
 use crate::desk::Desk;
 use crate::problem::Problem;
+use crate::streams::Seat;
 
 const INSTRUCTIONS: &str = "\
 Sessions of agents that run elsewhere and survive restarts. Start one with start_session, then call wait until it rests. If wait \
@@ -31,11 +32,13 @@ pub(super) struct Host {
     pub(super) desk: Arc<Desk>,
     pub(super) caller: Caller,
     held: Held,
+    /// The stream that the answer counts as, until the answer is made and read.
+    _seat: Option<Arc<Seat>>,
 }
 
 impl Host {
-    pub(super) fn new(desk: Arc<Desk>, caller: Caller, held: Held) -> Self {
-        Self { desk, caller, held }
+    pub(super) fn new(desk: Arc<Desk>, caller: Caller, held: Held, seat: Option<Arc<Seat>>) -> Self {
+        Self { desk, caller, held, _seat: seat }
     }
 
     /// Returns true if the token of the caller still gives this permission.

@@ -40,7 +40,7 @@ async fn answered(desk: Arc<Desk>, request: Request) -> Result<Response, Problem
     let (mut parts, body) = request.into_parts();
     let caller = desk.access.caller(&parts).await?;
     // An answer may be a stream, so each request counts as one until its answer is over.
-    let seat = desk.streams.open(&caller)?;
+    let seat = Arc::new(desk.streams.open(&caller)?);
     let most = desk.body_bytes_max;
     let too_large = |_| {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body has over {most} bytes"))
@@ -56,7 +56,7 @@ async fn answered(desk: Arc<Desk>, request: Request) -> Result<Response, Problem
         .with_max_request_body_bytes(most)
         .with_sse_retry(None)
         .with_sse_keep_alive(Some(HEARTBEAT));
-    let host = Host::new(desk, caller, Held::of(&parts.headers));
+    let host = Host::new(desk, caller, Held::of(&parts.headers), Some(Arc::clone(&seat)));
     let service = StreamableHttpService::new(
         move || Ok(host.clone()),
         Arc::new(NeverSessionManager::default()),
@@ -64,7 +64,7 @@ async fn answered(desk: Arc<Desk>, request: Request) -> Result<Response, Problem
     );
     let response = service.handle(Request::from_parts(parts, Body::from(bytes))).await;
     let (parts, body) = response.into_parts();
-    // The seat is free once the answer is over, or the connection is closed.
+    // The seat is free once the answer is over or the connection is closed, and the tool has ended.
     let body = Body::new(body).into_data_stream().map(move |chunk| {
         let _ = &seat;
         chunk

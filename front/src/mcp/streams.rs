@@ -36,7 +36,7 @@ where
 {
     let options = FrontOptions { access: Access::Anyone(caller.clone()), ..options };
     let stop = options.stop.clone();
-    let host = Host::new(Arc::new(Desk::new(runtime, options)), caller, Held::nothing());
+    let host = Host::new(Arc::new(Desk::new(runtime, options)), caller, Held::nothing(), None);
     let serving = tokio::select! {
         () = stop.cancelled() => return Ok(()),
         serving = host.serve((reader, writer)) => match serving {
