@@ -102,9 +102,14 @@ pub(super) fn taken<T: JsonSchema + Any>() -> Arc<JsonObject> {
     schema::<T>(SchemaSettings::draft2020_12())
 }
 
-/// Returns the schema of what a tool gives.
+/// Returns the schema of what a tool gives. Only its own fields are described: clients may show all schemas to their models, so
+/// they are short.
 pub(super) fn told<T: JsonSchema + Any>() -> Arc<JsonObject> {
-    schema::<T>(SchemaSettings::draft2020_12().for_serialize())
+    let mut schema = Arc::unwrap_or_clone(schema::<T>(SchemaSettings::draft2020_12().for_serialize()));
+    if let Some(below) = schema.get_mut("$defs") {
+        without_descriptions(below);
+    }
+    Arc::new(schema)
 }
 
 fn schema<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
@@ -121,6 +126,20 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
     schema.remove("title");
     schema.remove("description");
     Arc::new(schema)
+}
+
+fn without_descriptions(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            // A field can have this name, too. Its schema is no text.
+            if fields.get("description").is_some_and(Value::is_string) {
+                fields.remove("description");
+            }
+            fields.values_mut().for_each(without_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Removes the widths of numbers, such as `uint64`: they are formats that validators of clients do not know.

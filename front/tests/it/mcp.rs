@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use self::bench::{Client, Person, Way, hello};
-use crate::bench::{ANN, PATIENCE, READER, STRANGER, Server, callers_and, runtime, tenant, told};
+use crate::bench::{ANN, PATIENCE, READER, STRANGER, Server, callers_and, frames, runtime, tenant, told};
 
 #[tokio::test]
 async fn a_session_runs_asks_and_ends() {
@@ -125,6 +125,8 @@ async fn every_tool_needs_its_permission() {
     ];
     let tools = rob.tools().await;
     assert_eq!(tools.len(), 11);
+    let bytes = serde_json::to_vec(&tools).unwrap().len();
+    assert!(bytes < 64 << 10, "clients may show all schemas to their models: {bytes} bytes");
     for tool in tools {
         let hints = tool.annotations.unwrap();
         let told = (tool.title, tool.description, tool.output_schema);
@@ -334,4 +336,41 @@ async fn requests_are_bounded_and_have_no_session_to_follow() {
         let request = server.ask(method.clone(), "/mcp").header("accept", "text/event-stream");
         assert_eq!(request.send().await.unwrap().status(), StatusCode::METHOD_NOT_ALLOWED, "{method}");
     }
+}
+
+#[tokio::test]
+async fn transcripts_and_events_are_read_a_part_at_a_time() {
+    let server = Server::start().await;
+    let path = server.session(&"x".repeat(150_000)).await;
+    server.parked(&path).await;
+    let session = path.rsplit('/').next().unwrap();
+    let ann = Client::connect(&server, ANN, Person::without_forms(), Way::HttpOld).await;
+    ann.call("send_message", json!({ "session": session, "text": "bye" })).await;
+    ann.call("wait", json!({ "session": session })).await;
+
+    let (mut read, mut parts, mut after) = (Vec::new(), 0, json!(0));
+    while !after.is_null() {
+        let part = ann.call("read_transcript", json!({ "session": session, "after": after })).await;
+        assert!(part.to_string().len() < 300_000, "two long messages are two parts");
+        read.extend(part["items"].as_array().unwrap().clone());
+        (parts, after) = (parts + 1, part["next"].clone());
+    }
+    assert_eq!(json!(read), server.get(&format!("{path}/messages")).await["items"]);
+    assert_eq!((read.len(), parts), (4, 2));
+
+    let (mut read, mut ask) = (Vec::new(), json!({ "session": session, "limit": 3 }));
+    loop {
+        let part = ann.call("read_events", ask.clone()).await;
+        assert!(part["items"].as_array().unwrap().len() <= 3);
+        read.extend(part["items"].as_array().unwrap().clone());
+        ask["after"] = part["cursor"].clone();
+        if part["more"] == false {
+            break;
+        }
+    }
+    let all = server.ask(Method::GET, &format!("{path}/events?until=available&deltas=false"));
+    let all = frames(&all.send().await.unwrap().text().await.unwrap());
+    let all: Vec<_> = all.into_iter().filter(|frame| frame.name == "event").map(|frame| frame.data).collect();
+    assert!(all.len() > 8);
+    assert_eq!(read, all);
 }

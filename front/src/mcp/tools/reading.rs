@@ -8,12 +8,13 @@ use holdover_core::store::EventCursor;
 use holdover_runtime_local::{Follow, Runtime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::super::host::Host;
 use super::super::offer::{Answer, Call, Effect, Offer, given, taken, told};
 use crate::access::May;
 use crate::problem::Problem;
-use crate::wire::{EventView, Transcript};
+use crate::wire::{EventView, Positioned, Transcript};
 
 /// The size at which an answer takes no further item, in bytes. It has one item at least, whatever its size.
 const ANSWER_BYTES: usize = 256 << 10;
@@ -27,7 +28,7 @@ pub(super) const READ_TRANSCRIPT: Offer = Offer {
     needs: &[May::Read],
     effect: Effect::Reads,
     takes: taken::<Messages>,
-    gives: told::<Transcript>,
+    gives: told::<Part>,
     run: |host, call| Box::pin(read_transcript(host, call)),
 };
 
@@ -49,21 +50,32 @@ async fn read_transcript(host: &Host, call: Call) -> Answer {
     given(bounded_transcript(&host.desk.runtime, &key, asked.after, asked.limit).await?)
 }
 
+/// A part of a transcript. The schemas of messages are left out: they are long, and models read the messages as they are.
+#[derive(Serialize, JsonSchema)]
+pub(in super::super) struct Part {
+    /// The messages, oldest first: `seq`, `at` and `message` with its `role`.
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    items: Vec<Positioned>,
+    /// The position from which to read on. Absent if these are the last messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<MessageSeq>,
+}
+
 /// Reads a part of a transcript that is not too large for a model.
 pub(in super::super) async fn bounded_transcript(
     runtime: &Runtime,
     key: &SessionKey,
     after: MessageSeq,
     limit: Option<NonZeroU32>,
-) -> Result<Transcript, Problem> {
-    let mut page = Transcript::read(runtime, key, after, limit).await?;
+) -> Result<Part, Problem> {
+    let Transcript { mut items, mut next } = Transcript::read(runtime, key, after, limit).await?;
     let mut room = Room::new();
-    let fit = page.items.iter().take_while(|item| room.takes(item)).count();
-    if fit < page.items.len() {
-        page.items.truncate(fit);
-        page.next = page.items.last().map(|last| last.seq);
+    let fit = items.iter().take_while(|item| room.takes(item)).count();
+    if fit < items.len() {
+        items.truncate(fit);
+        next = items.last().map(|last| last.seq);
     }
-    Ok(page)
+    Ok(Part { items, next })
 }
 
 pub(super) const READ_EVENTS: Offer = Offer {
@@ -91,7 +103,8 @@ struct Since {
 /// A part of the events of a session.
 #[derive(Serialize, JsonSchema)]
 struct Events {
-    /// The events, oldest first.
+    /// The events, oldest first: `seq`, `at` and `event` with its `type`.
+    #[schemars(with = "Vec<Map<String, Value>>")]
     items: Vec<EventView>,
     /// The cursor from which to read on.
     cursor: EventCursor,
