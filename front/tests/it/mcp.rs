@@ -35,13 +35,7 @@ async fn a_session_runs_asks_and_ends() {
             "session": session, "pending": pending["id"], "digest": "sha256:00", "decision": "approve", "reason": "she called us"
         });
         assert!(ann.refused("decide", decision.clone()).await.starts_with("invalid: arguments: "));
-        let other = format!(
-            "{}0",
-            &pending["digest"].as_str().unwrap()[..pending["digest"].as_str().unwrap().len() - 1]
-        );
-        let other =
-            if other == pending["digest"].as_str().unwrap() { other.replace("0", "1") } else { other };
-        decision["digest"] = json!(other);
+        decision["digest"] = json!("0".repeat(64));
         assert!(ann.refused("decide", decision.clone()).await.starts_with("not_seen: "));
         decision["digest"] = pending["digest"].clone();
         assert_eq!(ann.call("decide", decision.clone()).await["accepted"], true);
@@ -81,6 +75,41 @@ async fn the_person_at_the_client_decides() {
         let decision = server.get(&path).await["items"][2]["message"]["decision"].clone();
         assert_eq!((&decision["by"], &decision["reason"]), (&json!("ann"), &json!("she called us")));
     }
+}
+
+/// The question came from one server, and the answer goes to another. What travels through the client gives no right.
+#[tokio::test]
+async fn any_server_takes_the_answer_of_the_person() {
+    let store = MemoryStore::new();
+    let one = Server::on(runtime(store.clone()), crate::bench::callers(), |options| options).await;
+    let other = Server::on(runtime(store), crate::bench::callers(), |options| options).await;
+    let person = || Person::who_says(json!({}));
+    let ann = Client::connect(&one, ANN, person(), Way::HttpNew).await;
+    let start = json!({ "agent": "clerk", "message": "refund", "wait_seconds": 30 });
+    let (state, questions) = ann.question("start_session", start.clone()).await;
+    assert_eq!(questions["decision"]["method"], "elicitation/create");
+    let says = json!({ "decision": { "action": "accept", "content": { "decision": "approve" } } });
+    let forged = |field: &str, value: Value| {
+        let mut forged: Value = serde_json::from_str(&state).unwrap();
+        forged[field] = value;
+        forged.to_string()
+    };
+
+    let eve = Client::connect(&other, STRANGER, person(), Way::HttpNew).await;
+    let refused = eve.repeat("start_session", start.clone(), &state, says.clone()).await;
+    assert_eq!(refused.is_error, Some(true), "{refused:?}");
+    let ann = Client::connect(&other, ANN, person(), Way::HttpNew).await;
+    let unseen = forged("digest", json!("0".repeat(64)));
+    for state in ["{}", "x", &forged("count", json!(-1)), &forged("more", json!(1)), &unseen] {
+        let refused = ann.repeat("start_session", start.clone(), state, says.clone()).await;
+        assert_eq!(refused.is_error, Some(true), "{state}: {refused:?}");
+    }
+    let mute =
+        ann.repeat("start_session", start.clone(), &state, json!({})).await.structured_content.unwrap();
+    assert_eq!(mute["state"]["ended"], "waits", "nobody has decided: {mute}");
+    let over = ann.repeat("start_session", start, &state, says).await.structured_content.unwrap();
+    assert_eq!(over["state"]["result"]["text"], "It says: order 7 is paid back", "{over}");
+    assert_eq!(one.get("/v1/sessions").await["items"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

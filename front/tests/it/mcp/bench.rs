@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use holdover_front::{Caller, FrontOptions, serve_mcp};
 use holdover_runtime_local::Agents;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
-    ReadResourceRequestParams, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
+    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, RequestContext,
@@ -168,6 +168,32 @@ impl Client {
             }
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Calls a tool that asks a question. Returns the state that the client is to send back, and the questions.
+    pub(super) async fn question(&self, tool: &'static str, arguments: Value) -> (String, Value) {
+        let Value::Object(arguments) = arguments else { panic!("{arguments}") };
+        let call = CallToolRequestParams::new(tool).with_arguments(arguments);
+        let answer = timeout(PATIENCE, self.service.call_tool_once(call)).await.unwrap().unwrap();
+        let CallToolResponse::InputRequired(asks) = answer else { panic!("{answer:?}") };
+        (asks.request_state.unwrap(), serde_json::to_value(asks.input_requests).unwrap())
+    }
+
+    /// Repeats a call with the answers to its questions.
+    pub(super) async fn repeat(
+        &self,
+        tool: &'static str,
+        arguments: Value,
+        state: &str,
+        answers: Value,
+    ) -> CallToolResult {
+        let Value::Object(arguments) = arguments else { panic!("{arguments}") };
+        let mut call = CallToolRequestParams::new(tool).with_arguments(arguments);
+        call.request_state = Some(state.to_owned());
+        call.input_responses = Some(serde_json::from_value(answers).unwrap());
+        let answer = timeout(PATIENCE, self.service.call_tool_once(call)).await.unwrap().unwrap();
+        let CallToolResponse::Complete(result) = answer else { panic!("{answer:?}") };
+        result
     }
 
     /// Calls a tool, and returns its content.
