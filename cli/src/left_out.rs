@@ -28,7 +28,7 @@ pub(crate) enum Part {
     Restate,
     /// The command `schedules`, and workers that run schedules.
     Schedules,
-    /// Agents of other programs, and the command `serve`.
+    /// Agents of other programs, and the commands `mcp`, `serve` and `tokens`.
     Serve,
     /// Temporal as the engine.
     Temporal,
@@ -78,11 +78,11 @@ impl Part {
     }
 
     /// Returns the commands of the part.
-    fn commands(self) -> &'static [&'static str] {
+    pub(crate) fn commands(self) -> &'static [&'static str] {
         match self {
             Self::Conformance => &["conformance"],
             Self::Schedules => &["schedules"],
-            Self::Serve => &["serve", "tokens"],
+            Self::Serve => &["mcp", "serve", "tokens"],
             Self::Http | Self::Mcp | Self::Postgres | Self::Redis | Self::Restate | Self::Temporal => &[],
         }
     }

@@ -96,6 +96,8 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::serve(common, args).await,
         #[cfg(feature = "serve")]
+        Command::Mcp(args) => commands::mcp::mcp(common, args).await,
+        #[cfg(feature = "serve")]
         Command::Tokens(what) => commands::tokens::tokens(common, what).await,
         Command::Approve(args) => commands::answer::approve(common, args).await,
         Command::Deny(args) => commands::answer::deny(common, args).await,
@@ -126,7 +128,7 @@ fn log(command: &Command) -> Result<(), Failure> {
     // The MCP library logs errors that this program reports itself.
     let works = matches!(command, Command::Work(_));
     #[cfg(feature = "serve")]
-    let works = works || matches!(command, Command::Serve(_));
+    let works = works || matches!(command, Command::Serve(_) | Command::Mcp(_));
     let default = if works { "warn,rmcp=off" } else { "error,rmcp=off" };
     let filter = match std::env::var("HOLDOVER_LOG") {
         Ok(filter) if !filter.trim().is_empty() => filter,

@@ -30,6 +30,7 @@ fn a_command_that_is_left_out_names_its_feature() {
         fixture.run(words).fails(2, &[&line]);
     }
     fixture.run(&["serve"]).fails(2, &[&format!("the command serve{}", needs("serve"))]);
+    fixture.run(&["mcp"]).fails(2, &[&format!("the command mcp{}", needs("serve"))]);
     fixture.run(&["tokens", "list"]).fails(2, &[&format!("the command tokens{}", needs("serve"))]);
     fixture.run(&["schedules", "list"]).fails(2, &[&format!("the command schedules{}", needs("schedules"))]);
     fixture.run(&["conform"]).ends(2);

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::problem::{Problem, responses};
 
 /// The time within which a caller must send the whole body of a request.
-const BODY_TIME: Duration = Duration::from_secs(20);
+pub(crate) const BODY_TIME: Duration = Duration::from_secs(20);
 
 /// A JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -33,10 +33,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         match timeout(BODY_TIME, Json::from_request(request, state)).await {
             Ok(Ok(Json(body))) => Ok(Self(body)),
             Ok(Err(refused)) => Err(Problem::new(refused.status(), code_of(&refused), refused.body_text())),
-            Err(_) => {
-                let detail = format!("the body did not come within {} seconds", BODY_TIME.as_secs());
-                Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail))
-            }
+            Err(_) => Err(Problem::too_slow(BODY_TIME)),
         }
     }
 }

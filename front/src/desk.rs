@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use holdover_core::ids::{SessionId, SessionKey};
+use holdover_core::ids::{PendingId, SessionId, SessionKey};
+use holdover_core::payload::Digest;
 use holdover_runtime_local::{Agent, Agents, Runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -18,12 +19,22 @@ pub(crate) struct Desk {
     pub(crate) served_elsewhere: bool,
     pub(crate) streams: Streams,
     pub(crate) stop: CancellationToken,
+    #[cfg(feature = "mcp")]
+    pub(crate) body_bytes_max: usize,
 }
 
 impl Desk {
     pub(crate) fn new(runtime: Runtime, options: FrontOptions) -> Self {
-        let FrontOptions { access, agents, served_elsewhere, streams_max, stop, body_bytes_max: _ } = options;
-        Self { runtime, access, agents, served_elsewhere, streams: Streams::new(streams_max), stop }
+        Self {
+            runtime,
+            access: options.access,
+            agents: options.agents,
+            served_elsewhere: options.served_elsewhere,
+            streams: Streams::new(options.streams_max),
+            stop: options.stop,
+            #[cfg(feature = "mcp")]
+            body_bytes_max: options.body_bytes_max,
+        }
     }
 
     /// Returns the agent with this name, or the only agent that is offered.
@@ -49,6 +60,24 @@ impl Desk {
             let which = version.map(|version| format!(" version {version:?}")).unwrap_or_default();
             Problem::not_found("agent_unknown", format!("agent {name:?}{which}: it is not offered here"))
         })
+    }
+
+    /// Refuses an answer to other arguments than those that the call has. A call that is closed passes: the engine says
+    /// whether the answer is a repeat.
+    pub(crate) async fn refuse_unseen(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        seen: Digest,
+    ) -> Result<(), Problem> {
+        match self.runtime.pending_call(key, pending).await? {
+            Some(asked) if asked.body.digest != seen => {
+                let detail =
+                    format!("call {pending}: digest: these are not the arguments that wait for an answer");
+                Err(Problem::conflict("not_seen", detail))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 }
 

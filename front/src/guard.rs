@@ -87,6 +87,9 @@ impl Guard {
                 CONTENT_TYPE,
                 HeaderName::from_static("idempotency-key"),
                 HeaderName::from_static("last-event-id"),
+                HeaderName::from_static("mcp-method"),
+                HeaderName::from_static("mcp-name"),
+                HeaderName::from_static("mcp-protocol-version"),
             ]);
         let router = if self.origins.is_empty() { router } else { router.layer(cors) };
         router.layer(from_fn_with_state(self, check))

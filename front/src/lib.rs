@@ -11,6 +11,7 @@
 //! | `/api/ag-ui/{agent}` | sessions for pages that speak AG-UI |
 //! | `/v1/health`, `/v1/ready` | for load balancers; they need no token |
 //! | `/openapi.json` | the description of the API, in OpenAPI 3.1 |
+//! | `/mcp` | the same sessions over the Model Context Protocol, with the feature `mcp` |
 //!
 //! Errors are problem documents (RFC 9457) with a `code` to branch on.
 
@@ -21,6 +22,8 @@ mod body;
 mod chat;
 mod desk;
 mod guard;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod openapi;
 mod options;
 mod problem;
@@ -32,6 +35,8 @@ mod wire;
 
 pub use access::{Access, Caller, May, NoTokens, OneTimeLink, StoredTokens, TokenError, TokenInfo, Tokens, UnknownMay};
 pub use guard::{Guard, InvalidOrigin};
+#[cfg(feature = "mcp")]
+pub use mcp::{McpEnded, serve_mcp};
 pub use openapi::openapi;
 pub use options::FrontOptions;
 pub use router::router;

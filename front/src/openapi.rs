@@ -72,7 +72,7 @@ fn whole(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
 }
 
 /// Replaces the links in all descriptions, which are doc comments, by their texts.
-fn plain(value: &mut Value) {
+pub(crate) fn plain(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             if let Some(Value::String(text)) = fields.get_mut("description") {

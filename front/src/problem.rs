@@ -1,5 +1,7 @@
 //! Errors as answers: problems as RFC 9457 defines them.
 
+use std::time::Duration;
+
 use aide::OperationOutput;
 use aide::generate::GenContext;
 use aide::openapi::{MediaType, Operation, Response as Described, SchemaObject, StatusCode as Status};
@@ -56,6 +58,7 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
     }
 
+    /// The problem of a request whose caller is not known.
     pub(crate) fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "send a bearer token that is known here")
     }
@@ -77,6 +80,30 @@ impl Problem {
 
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+    }
+
+    /// The problem of a request whose body did not come in time.
+    pub(crate) fn too_slow(time: Duration) -> Self {
+        let detail = format!("the body did not come within {} seconds", time.as_secs());
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
+    }
+
+    /// A fault of this program. The log says more.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn fault() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a fault of this program; its log says more")
+    }
+
+    /// Returns the status.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the problem in one line: its code and its detail.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn line(&self) -> String {
+        format!("{}: {}", self.code, self.detail)
     }
 
     /// Returns the body of the problem, for a stream that has begun already.

@@ -43,13 +43,17 @@ pub fn router(runtime: Runtime, options: FrontOptions) -> Router {
     let document = Bytes::from(document.to_string());
     let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let document = get(async move || ([json], document));
-    Router::new()
-        .merge(api.with_state(desk))
+    let routes = Router::new()
+        .merge(api.with_state(Arc::clone(&desk)))
         .route("/openapi.json", document)
         .fallback(no_path)
         .method_not_allowed_fallback(no_method)
         .layer(DefaultBodyLimit::max(bytes))
-        .layer(from_fn(to_its_end))
+        .layer(from_fn(to_its_end));
+    // A tool runs to its end by itself, and learns if the client goes away.
+    #[cfg(feature = "mcp")]
+    let routes = routes.merge(crate::mcp::routes().with_state(desk));
+    routes
 }
 
 /// Returns all routes that the description names.

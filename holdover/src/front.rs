@@ -13,9 +13,14 @@
 //! # }
 //! ```
 //!
+//! With the feature `mcp-server`, the router also serves MCP clients at `/mcp`, and `serve_mcp` serves one client over a pair
+//! of streams.
+//!
 //! The router answers from the store. A [`Worker`](crate::runtime::Worker), in this process or another one, runs the sessions.
 
 pub use holdover_front::{
     Access, Caller, FrontOptions, Guard, InvalidOrigin, May, NoTokens, Server, StoredTokens, TokenError,
     TokenInfo, Tokens, UnknownMay, openapi, router,
 };
+#[cfg(feature = "mcp-server")]
+pub use holdover_front::{McpEnded, serve_mcp};

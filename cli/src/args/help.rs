@@ -113,7 +113,7 @@ const FOR_POSTGRES: &str = ", or for Postgres into PGPASSWORD or ~/.pgpass";
 
 /// The commands in groups, in the order in which a user needs them.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run", &["run", "send", "resume", "retry", "compact", "work", "schedules", "serve", "tokens"]),
+    ("Run", &["run", "send", "resume", "retry", "compact", "work", "schedules", "serve", "mcp", "tokens"]),
     ("Answer and stop", &["approve", "deny", "answer", "signal", "settle", "interrupt", "abort"]),
     ("Look", &["sessions", "dead", "events", "skills", "doctor", "keys"]),
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
@@ -121,7 +121,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 
 /// Returns true if this build has the command. A command of an optional part may be missing.
 fn is_here(name: &str) -> bool {
-    Part::ALL.iter().all(|part| part.feature() != name || part.is_built())
+    Part::ALL.iter().all(|part| !part.commands().contains(&name) || part.is_built())
 }
 
 /// Removes the lines of help about stores that this build leaves out. Such lines are list items that name a URL.

@@ -8,6 +8,8 @@ mod dead;
 mod drive;
 mod help;
 mod look;
+#[cfg(feature = "serve")]
+mod mcp;
 #[cfg(feature = "schedules")]
 mod schedules;
 #[cfg(feature = "serve")]
@@ -30,6 +32,8 @@ pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
     Pending, Replace, Sessions, Show, Tree, TurnOf, Withdraw,
 };
+#[cfg(feature = "serve")]
+pub(crate) use mcp::Mcp;
 #[cfg(feature = "schedules")]
 pub(crate) use schedules::{AddSchedule, Schedules, Trigger};
 #[cfg(feature = "serve")]
@@ -110,6 +114,9 @@ pub(crate) enum Command {
     /// Serve sessions over HTTP, take tasks from other programs, and run a worker, until stopped
     #[cfg(feature = "serve")]
     Serve(Serve),
+    /// Serve sessions over MCP on standard input and output, and run a worker, until the client ends
+    #[cfg(feature = "serve")]
+    Mcp(Mcp),
     /// Make, list and revoke the tokens with which callers reach a server
     #[cfg(feature = "serve")]
     #[command(subcommand)]
@@ -166,6 +173,9 @@ impl Command {
     pub(crate) fn speaks_json(&self) -> bool {
         match self {
             Self::Demo(_) | Self::Completions(_) => false,
+            // Its standard output belongs to the protocol.
+            #[cfg(feature = "serve")]
+            Self::Mcp(_) => false,
             Self::Run(_)
             | Self::Send(_)
             | Self::Resume(_)

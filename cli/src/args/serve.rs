@@ -9,7 +9,7 @@ use super::Work;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Sessions are served over HTTP: the API is described at /openapi.json. Each request needs a token (holdover tokens create); with it, a caller starts sessions of the agents of these files, and sees all sessions of the tenant of the token.
+Sessions are served over HTTP: the API is described at /openapi.json, and MCP clients use /mcp. Each request needs a token (holdover tokens create); with it, a caller starts sessions of the agents of these files, and sees all sessions of the tenant of the token.
 
 Other programs give tasks to the agents of these files with POST /agents/NAME/tasks. Each task is a session of the tenant; this process or any worker on the store runs it. To give tasks to an agent of another program, name its url in an [[agent]] of the agent file.
 

@@ -10,6 +10,8 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod machine;
+#[cfg(feature = "serve")]
+pub(crate) mod mcp;
 pub(crate) mod run;
 #[cfg(feature = "schedules")]
 pub(crate) mod schedules;

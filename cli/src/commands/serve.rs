@@ -1,6 +1,7 @@
 //! `serve`: serves sessions over HTTP, accepts tasks and outcomes of other programs, and runs sessions.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use holdover_core::ids::TenantId;
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::run::{agent_of, instead_of};
 use super::work::works;
-use crate::args::{Common, Serve};
+use crate::args::{Common, Drive, Serve};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::print::inline;
@@ -25,16 +26,7 @@ const CONNECTIONS_MAX: u64 = 4_096;
 /// Serves sessions over HTTP, accepts tasks for the agents of some files, and runs sessions.
 pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure> {
     let callers = callers(common, args)?;
-    let mut agents: Vec<Arc<Agent>> = Vec::new();
-    for file in &args.agents {
-        let agent = agent_of(file, instead_of(&args.work.drive, None)).await?;
-        let name = &agent.spec().name;
-        if agents.iter().any(|other| other.spec().name == *name) {
-            let why = format!("{}: name: {name:?}: another file names its agent so", file.display());
-            return Err(Failure::wrong_use(why));
-        }
-        agents.push(agent);
-    }
+    let agents = agents_of(&args.agents, &args.work.drive).await?;
     let (wire, guard) = (wire(args)?, guard(args)?);
     // The address is bound before the store is opened: if it is in use, nothing has been started.
     let listener = TcpListener::bind(args.listen).await;
@@ -42,7 +34,22 @@ pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure
     // The worker runs the sessions of this tenant only, so others are not served either.
     let tenant = (!args.work.all_tenants).then(|| common.tenant.clone());
     let listens = |front: &Front| listen(front, listener, agents, callers, guard, tenant);
-    works(common, &args.work, Some(Arc::new(wire)), listens).await
+    works(common, &args.work, Some(Arc::new(wire)), &CancellationToken::new(), listens).await
+}
+
+/// Returns the agents of some files. Each has a name of its own.
+pub(super) async fn agents_of(files: &[PathBuf], drive: &Drive) -> Result<Vec<Arc<Agent>>, Failure> {
+    let mut agents: Vec<Arc<Agent>> = Vec::new();
+    for file in files {
+        let agent = agent_of(file, instead_of(drive, None)).await?;
+        let name = &agent.spec().name;
+        if agents.iter().any(|other| other.spec().name == *name) {
+            let why = format!("{}: name: {name:?}: another file names its agent so", file.display());
+            return Err(Failure::wrong_use(why));
+        }
+        agents.push(agent);
+    }
+    Ok(agents)
 }
 
 /// Returns the callers that may give tasks.
@@ -101,9 +108,9 @@ fn listen(
     tenant: Option<TenantId>,
 ) -> Result<impl Future<Output = ()> + use<>, Failure> {
     let at = listener.local_addr().map_err(|error| Failure::failed(format!("--listen: {error}")))?;
-    front
-        .out
-        .passing(front.out.dim(&format!("sessions are served at http://{at}/v1 (holdover tokens create)")));
+    front.out.passing(front.out.dim(&format!(
+        "sessions are served at http://{at}/v1 and, over MCP, at http://{at}/mcp (holdover tokens create)"
+    )));
     for agent in &agents {
         front.out.passing(front.out.dim(&told(at, &agent.spec().name)));
     }

@@ -122,7 +122,7 @@ impl Caller {
     }
 
     /// Refuses a caller without this permission.
-    pub(crate) fn require(&self, may: May) -> Result<(), Problem> {
+    pub(crate) fn needs(&self, may: May) -> Result<(), Problem> {
         if self.may(may) { Ok(()) } else { Err(Problem::forbidden(may.as_str())) }
     }
 }
@@ -164,7 +164,8 @@ impl std::fmt::Debug for Access {
 }
 
 impl Access {
-    async fn caller(&self, parts: &Parts) -> Result<Caller, Problem> {
+    /// Returns the caller of a request, or the problem for a request without one.
+    pub(crate) async fn caller(&self, parts: &Parts) -> Result<Caller, Problem> {
         let found = match self {
             Self::Given => parts.extensions.get::<Caller>().cloned(),
             Self::Anyone(caller) => Some(caller.clone()),
@@ -198,7 +199,22 @@ impl Access {
 }
 
 /// The bearer token of a request, to look it up again while a stream is open.
+#[derive(Clone)]
 pub(crate) struct Held(Option<String>);
+
+impl Held {
+    /// Returns the token of a request with these headers.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        Self(bearer(headers).map(str::to_owned))
+    }
+
+    /// Returns no token, for callers who are known without one.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn nothing() -> Self {
+        Self(None)
+    }
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Held {
     type Rejection = Infallible;
@@ -243,7 +259,7 @@ impl<N: Needs> FromRequestParts<Arc<Desk>> for By<N> {
 
     async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Self, Problem> {
         let caller = desk.access.caller(parts).await?;
-        caller.require(N::MAY)?;
+        caller.needs(N::MAY)?;
         Ok(Self(caller, PhantomData))
     }
 }

@@ -58,7 +58,7 @@ async fn run(
     In(of): In<OfAgent>,
     Body(input): Body<Input>,
 ) -> Result<Response, Problem> {
-    caller.require(May::Read)?;
+    caller.needs(May::Read)?;
     let seat = desk.streams.open(&caller)?;
     let key = caller.key(input.session()?);
     let (after, from) = match input.chosen()? {

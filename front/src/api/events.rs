@@ -18,22 +18,20 @@ use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use holdover_core::event::Event;
-use holdover_core::ids::{EventSeq, MessageSeq, SessionKey};
+use holdover_core::ids::SessionKey;
 use holdover_core::store::EventCursor;
-use holdover_core::time::Timestamp;
-use holdover_runtime_local::{EventEntry, Follow, Runtime, RuntimeError, Shown};
+use holdover_runtime_local::{Follow, RuntimeError, Shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::messages::Positioned;
 use super::{Answer, Here, Of};
 use crate::access::{By, Held, May, ToRead};
 use crate::body::{Asked, In};
 use crate::desk::Desk;
 use crate::openapi::answers_with_a_stream;
 use crate::problem::Problem;
+use crate::wire::EventView;
 
 /// The interval of the comments that keep an idle connection open.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -107,21 +105,6 @@ impl OperationInput for LastSeen {
         let parameters = parameters_from_schema(ctx, schema, ParamLocation::Header);
         add_parameters(ctx, operation, parameters);
     }
-}
-
-/// The content of an event with the name `event`.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "EventEntry")]
-struct EventView {
-    /// The number of the event.
-    seq: EventSeq,
-    /// The time of the event.
-    at: Timestamp,
-    /// The event.
-    event: Event,
-    /// The message that the event announces, if messages were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Positioned>,
 }
 
 /// The content of the last event of a stream, which has the name `end`.
@@ -261,9 +244,9 @@ impl Reader {
     async fn frame(&mut self, shown: Shown) -> Frame {
         let (id, name) = (shown.cursor().to_string(), shown.kind());
         let data = if let Shown::Event(entry) = shown {
-            match event(&self.desk.runtime, &self.key, entry, self.query.messages).await {
+            match EventView::of(&self.desk.runtime, &self.key, entry, self.query.messages).await {
                 Ok(view) => Frame::default().json_data(view),
-                Err(problem) => return self.failed(problem),
+                Err(error) => return self.failed(error.into()),
             }
         } else {
             Frame::default().json_data(&shown)
@@ -282,23 +265,4 @@ impl Reader {
         let end = End { reason, cursor: self.cursor };
         Frame::default().id(self.cursor.to_string()).event("end").json_data(end).unwrap_or_default()
     }
-}
-
-/// Returns an event as it is shown, with the message that it announces, if `messages` are asked for.
-async fn event(
-    runtime: &Runtime,
-    key: &SessionKey,
-    entry: EventEntry,
-    messages: bool,
-) -> Result<EventView, Problem> {
-    let EventEntry { seq, at, event, .. } = entry;
-    let message = if let Event::Message { seq, .. } = &event
-        && messages
-    {
-        let before = MessageSeq(seq.0.saturating_sub(1));
-        runtime.messages_after(key, before, 1).await?.into_iter().next().map(Into::into)
-    } else {
-        None
-    };
-    Ok(EventView { seq, at, event, message })
 }

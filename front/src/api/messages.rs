@@ -9,23 +9,20 @@ use axum::Json;
 use axum::extract::State;
 use holdover_core::ids::MessageSeq;
 use holdover_core::image::Images;
-use holdover_core::message::{Mentions, Message, MessagePolicy};
+use holdover_core::message::{Mentions, MessagePolicy};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::store::Wake;
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{Deliver, MessageEntry};
+use holdover_runtime_local::Deliver;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToRead, ToSend};
 use crate::body::{Asked, Body, In, Once};
 use crate::desk::Desk;
 use crate::problem::Problem;
-use crate::wire::{Accepted, Delivery};
-
-/// The most messages in one answer.
-const MESSAGES_MAX: u32 = 200;
+use crate::wire::{Accepted, Delivery, Transcript};
 
 pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
@@ -57,43 +54,13 @@ struct Since {
     limit: Option<NonZeroU32>,
 }
 
-/// A message of a transcript.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "MessageEntry")]
-pub(super) struct Positioned {
-    /// The position of the message.
-    seq: MessageSeq,
-    /// The time at which the message was appended.
-    at: Timestamp,
-    /// The message. In arguments, values whose names look like those of secrets are replaced.
-    message: Message,
-}
-
-impl From<MessageEntry> for Positioned {
-    fn from(of: MessageEntry) -> Self {
-        Self { seq: of.seq, at: of.at, message: of.message.redacted() }
-    }
-}
-
-/// A part of a transcript.
-#[derive(Serialize, JsonSchema)]
-struct Transcript {
-    /// The messages, oldest first.
-    items: Vec<Positioned>,
-    /// The position from which to read on. Absent if these are the last messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<MessageSeq>,
-}
-
 async fn list(
     State(desk): Here,
     By(caller, _): By<ToRead>,
     In(of): In<Of>,
     Asked(since): Asked<Since>,
 ) -> Answer<Json<Transcript>> {
-    let limit = since.limit.map_or(MESSAGES_MAX, NonZeroU32::get).min(MESSAGES_MAX);
-    let page = desk.runtime.messages_page(&caller.key(of.session), since.after, limit).await?;
-    Ok(Json(Transcript { items: page.items.into_iter().map(Into::into).collect(), next: page.next }))
+    Ok(Json(Transcript::read(&desk.runtime, &caller.key(of.session), since.after, since.limit).await?))
 }
 
 /// A message to a session.

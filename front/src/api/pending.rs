@@ -10,7 +10,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use holdover_core::custom::StateChange;
 use holdover_core::gate::ArgumentPatterns;
-use holdover_core::ids::SessionKey;
 use holdover_core::image::Images;
 use holdover_core::message::{ClientAnswer, Settlement};
 use holdover_core::payload::Digest;
@@ -117,19 +116,6 @@ async fn show(
     Ok(Json(found?.into()))
 }
 
-/// Refuses an answer to other arguments than those that the call has. A call that is closed passes: the engine says
-/// whether the answer is a repeat.
-async fn refuse_unseen(desk: &Desk, key: &SessionKey, of: &OfPending, seen: Digest) -> Answer<()> {
-    match desk.runtime.pending_call(key, &of.pending).await? {
-        Some(asked) if asked.body.digest != seen => {
-            let detail =
-                format!("call {}: digest: these are not the arguments that wait for an answer", of.pending);
-            Err(Problem::conflict("not_seen", detail))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
 /// An approval. Its author is the caller.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -156,7 +142,7 @@ async fn approve(
     Body(said): Body<Approve>,
 ) -> Answer<Accepted<Delivery>> {
     let key = caller.key(of.session.clone());
-    refuse_unseen(&desk, &key, &of, said.digest).await?;
+    desk.refuse_unseen(&key, &of.pending, said.digest).await?;
     let mut approval =
         Approval::from(caller.name().map(str::to_owned)).reason(said.reason).arguments(said.arguments);
     (approval.always, approval.only) = (said.always, said.only);
@@ -184,7 +170,7 @@ async fn deny(
     Body(said): Body<Deny>,
 ) -> Answer<Accepted<Delivery>> {
     let key = caller.key(of.session.clone());
-    refuse_unseen(&desk, &key, &of, said.digest).await?;
+    desk.refuse_unseen(&key, &of.pending, said.digest).await?;
     let denial = Denial::from(caller.name().map(str::to_owned)).reason(said.reason).aborting(said.aborts);
     Ok(Accepted(desk.runtime.deny(&key, &of.pending, denial).await?.into()))
 }
@@ -216,7 +202,7 @@ async fn answer(
     Body(said): Body<Answered>,
 ) -> Answer<Accepted<Delivery>> {
     let key = caller.key(of.session.clone());
-    refuse_unseen(&desk, &key, &of, said.digest).await?;
+    desk.refuse_unseen(&key, &of.pending, said.digest).await?;
     let answer =
         if said.is_error { ClientAnswer::failed(said.content) } else { ClientAnswer::done(said.content) };
     let answer = answer.showing(said.images).changing(said.changes);
@@ -246,7 +232,7 @@ async fn settle(
     Body(said): Body<Settle>,
 ) -> Answer<Accepted<Delivery>> {
     let key = caller.key(of.session.clone());
-    refuse_unseen(&desk, &key, &of, said.digest).await?;
+    desk.refuse_unseen(&key, &of.pending, said.digest).await?;
     let mut settlement = if said.done { Settlement::done(said.result) } else { Settlement::not_done() };
     settlement.reason = said.reason;
     settlement.by = caller.name().map(str::to_owned);

@@ -8,26 +8,23 @@ use aide::axum::routing::{get_with, post_with};
 use axum::Json;
 use axum::extract::State;
 use axum::response::NoContent;
-use holdover_core::error::ErrorInfo;
 use holdover_core::ids::SessionId;
 use holdover_core::image::Images;
-use holdover_core::machine::{DoneReason, Usage};
 use holdover_core::message::{Mentions, MessagePolicy};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::store::{
-    DeleteMode, Deletion, EventCursor, Labels, PageCursor, PageRequest, SessionQuery, SessionStatus,
-    TimeRange,
+    DeleteMode, Deletion, Labels, PageCursor, PageRequest, SessionQuery, SessionStatus, TimeRange,
 };
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{Execute, Response, Snapshot};
+use holdover_runtime_local::Execute;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToOperate, ToRead, ToSend};
 use crate::body::{Asked, Body, In, Once, check_labels};
 use crate::desk::Desk;
-use crate::wire::{Created, Listed, OutcomeView, Page, PendingList, SessionView, Started};
+use crate::wire::{Created, Details, Listed, Page, SessionView, Started};
 
 pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
@@ -145,63 +142,9 @@ async fn list(
     Ok(Json(Page { items: page.items.into_iter().map(Into::into).collect(), next: page.next }))
 }
 
-/// A session, with everything that a page about it shows besides its messages.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "SessionDetails")]
-struct Details {
-    #[serde(flatten)]
-    session: SessionView,
-    /// The usage up to the newest commit.
-    usage: Usage,
-    /// The ending of the last turn, or the reason why the turn waits. Absent while it runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<OutcomeView>,
-    /// The result of the last turn. Absent before its end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<ResultView>,
-    /// The calls that wait for an answer.
-    pending: PendingList,
-    /// The cursor from which to follow what happens next.
-    cursor: EventCursor,
-}
-
-/// The result of a turn.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "TurnResult")]
-struct ResultView {
-    /// The reason for the ending.
-    reason: DoneReason,
-    /// The agent's last text in the turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    /// The number of steps of the turn.
-    steps: u32,
-    /// The usage of the turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    /// The error, if the turn failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorInfo>,
-}
-
-impl From<Response> for ResultView {
-    fn from(of: Response) -> Self {
-        Self { reason: of.reason, text: of.text, steps: of.steps, usage: of.usage, error: of.error }
-    }
-}
-
 async fn show(State(desk): Here, By(caller, _): By<ToRead>, In(of): In<Of>) -> Answer<Json<Details>> {
     let key = caller.key(of.session);
-    let Snapshot { standing, cursor, .. } = desk.runtime.snapshot(&key, 0).await?;
-    let result = desk.runtime.response(&key).await?;
-    Ok(Json(Details {
-        session: (&standing.session).into(),
-        usage: standing.usage,
-        outcome: standing.outcome.map(Into::into),
-        result: result.map(Into::into),
-        pending: PendingList::of(standing.pending, standing.unreadable),
-        cursor,
-    }))
+    Ok(Json(Details::read(&desk.runtime, &key).await?))
 }
 
 /// The way in which a session is deleted.

@@ -82,7 +82,7 @@ async fn post(
     Asked(words): Asked<Words>,
     Body(input): Body<Input>,
 ) -> Result<Response, Problem> {
-    caller.require(May::Read)?;
+    caller.needs(May::Read)?;
     let seat = desk.streams.open(&caller)?;
     let key = caller.key(input.session()?);
     let agent = input.agent.as_deref();

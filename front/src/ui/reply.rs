@@ -39,7 +39,7 @@ pub(crate) async fn deliver_replies(
         return Ok(());
     }
     if replies.iter().any(|reply| matches!(reply, Reply::Decision { .. })) {
-        caller.require(May::Decide)?;
+        caller.needs(May::Decide)?;
     }
     let open = desk.runtime.pending(key).await?;
     for reply in replies {

@@ -35,6 +35,14 @@ pub(crate) struct SessionView {
     updated_at: Timestamp,
 }
 
+#[cfg(feature = "mcp")]
+impl SessionView {
+    /// Returns the agent and the status, for lists of people.
+    pub(crate) fn described(&self) -> String {
+        format!("A session of {}: {}", self.agent, self.status.as_str())
+    }
+}
+
 impl From<SessionSummary> for SessionView {
     fn from(of: SessionSummary) -> Self {
         Self {

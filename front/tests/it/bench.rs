@@ -147,6 +147,8 @@ pub(crate) fn runtime(store: impl StateStore) -> Runtime {
 pub(crate) struct Server {
     pub(crate) base: String,
     pub(crate) stop: CancellationToken,
+    #[cfg(feature = "mcp")]
+    pub(crate) runtime: Runtime,
     client: reqwest::Client,
 }
 
@@ -171,12 +173,18 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/front", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let worker = Worker::new(runtime, WorkerOptions::default());
+        let worker = Worker::new(runtime.clone(), WorkerOptions::default());
         drop(worker.spawn(stop.clone()));
         // Another test may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { base, stop, client }
+        Self {
+            base,
+            stop,
+            #[cfg(feature = "mcp")]
+            runtime,
+            client,
+        }
     }
 
     /// Begins a request of Ann.

@@ -12,6 +12,8 @@ mod events;
 mod hostile;
 mod links;
 mod main_job;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod openapi;
 mod pending;
 mod requests;

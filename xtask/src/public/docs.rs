@@ -34,7 +34,7 @@ impl Docs {
         command.current_dir(root).args(["doc", "--quiet", "--workspace", "--lib", "--no-deps"]);
         command.args([
             "--features",
-            "holdover/mcp,holdover/postgres,holdover/redis,holdover/elsewhere,holdover/flow-test,holdover/schedules",
+            "holdover/mcp,holdover/mcp-server,holdover/postgres,holdover/redis,holdover/elsewhere,holdover/flow-test,holdover/schedules",
         ]);
         command.env("RUSTDOC", this).env(AS_RUSTDOC, "1");
         command.env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json --cap-lints=allow");

@@ -25,19 +25,21 @@ use crate::follow::REDRAW_EVERY;
 use crate::front::{Front, WorkerParts};
 use crate::print::view::{Doing, Serving};
 use crate::print::{Out, counted, human, inline, json, note, screen};
+use crate::signals::Told;
 use crate::store::IfMissing;
 
 /// Serves the sessions that are due.
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
-    works(common, args, None, |_| Ok(std::future::ready(()))).await
+    works(common, args, None, &CancellationToken::new(), |_| Ok(std::future::ready(()))).await
 }
 
-/// Serves the sessions that are due. `elsewhere` replaces the default client for other programs, if given. `beside`
-/// starts work that runs in parallel, and returns a future that ends that work.
+/// Serves the sessions that are due, until a stop signal or until `over` is cancelled. `elsewhere` replaces the default client
+/// for other programs, if given. `beside` starts work that runs in parallel, and returns a future that ends that work.
 pub(crate) async fn works<End: Future<Output = ()>>(
     common: &Common,
     args: &Work,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    over: &CancellationToken,
     beside: impl FnOnce(&Front) -> Result<End, Failure>,
 ) -> Result<Exit, Failure> {
     if let Some(engine) = common.engine.as_ref().filter(|_| args.until_idle) {
@@ -58,7 +60,7 @@ pub(crate) async fn works<End: Future<Output = ()>>(
     front.out.passing(front.out.dim(&format!("worker {id} serves {}", served(common, args))));
     let end = beside(&front)?;
     let ended = tokio::select! {
-        ended = serve(work, args.until_idle.then_some(async || is_idle(&front).await)) => ended?,
+        ended = serve(work, args.until_idle.then_some(async || is_idle(&front).await), over) => ended?,
         never = teller.draw() => match never {},
     };
     end.await;
@@ -67,7 +69,7 @@ pub(crate) async fn works<End: Future<Output = ()>>(
         Ended::Stopped => ("stopped", Exit::Completed),
         Ended::Late { told, left } => {
             note(&format!("--grace is over; left for others to take over: {}", counted(left, "session")));
-            ("stopped late", told.exit())
+            ("stopped late", told.map_or(Exit::Completed, Told::exit))
         }
         Ended::AtOnce(told) => ("stopped at once", told.exit()),
     };

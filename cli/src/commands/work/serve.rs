@@ -23,30 +23,32 @@ pub(super) enum Ended {
     Idle,
     /// All runs that were active at the stop have released their sessions.
     Stopped,
-    /// Some of those runs have not released their sessions in time.
-    Late { told: Told, left: usize },
+    /// Some of those runs have not released their sessions in time. `None` if no signal told the process to stop.
+    Late { told: Option<Told>, left: usize },
     /// The process was told to stop for the second time.
     AtOnce(Told),
 }
 
-/// Runs the worker until a stop signal or, if requested, until there is nothing left to do. `work` runs until its token
-/// is cancelled, and returns the number of runs that were dropped. Sessions that the worker has claimed by then are left to
-/// other workers or checked once more, so that no session stays held without a run.
+/// Runs the worker until a stop signal, until `over` is cancelled or, if requested, until there is nothing left to do.
+/// `work` runs until its token is cancelled, and returns the number of runs that were dropped. Sessions that the worker has
+/// claimed by then are left to other workers or checked once more, so that no session stays held without a run.
 pub(super) async fn serve(
     work: impl AsyncFn(CancellationToken) -> Result<usize, Failure>,
     until_idle: Option<impl AsyncFn() -> Result<bool, Failure>>,
+    over: &CancellationToken,
 ) -> Result<Ended, Failure> {
     let mut signals = Signals::listen()?;
     loop {
         let stop = CancellationToken::new();
         let mut working = pin!(work(stop.clone()));
         // The work may end by itself. It is then not awaited again.
-        let mut over = None;
+        let mut done = None;
         let mut told = tokio::select! {
             left = &mut working => {
-                over = Some(left?);
+                done = Some(left?);
                 None
             }
+            () = over.cancelled() => None,
             told = signals.next() => Some(told),
             idle = idle(until_idle.as_ref()) => {
                 idle?;
@@ -57,7 +59,7 @@ pub(super) async fn serve(
         if told.is_some() {
             say_that_it_stops();
         }
-        let left = match over {
+        let left = match done {
             Some(left) => left,
             None => loop {
                 tokio::select! {
@@ -74,7 +76,9 @@ pub(super) async fn serve(
         };
         match told {
             Some(_) if left == 0 => return Ok(Ended::Stopped),
-            Some(told) => return Ok(Ended::Late { told, left }),
+            Some(told) => return Ok(Ended::Late { told: Some(told), left }),
+            None if over.is_cancelled() && left == 0 => return Ok(Ended::Stopped),
+            None if over.is_cancelled() => return Ok(Ended::Late { told: None, left }),
             // This repeats the check while this worker has no claim on its way: the first check may have missed a late
             // claim.
             None => match &until_idle {
@@ -162,7 +166,7 @@ mod tests {
         };
         let worker = Worker::new(runtime.clone(), WorkerOptions::default());
         let work = async |stop| Ok(worker.run(stop).await);
-        assert_eq!(serve(work, Some(look)).await.unwrap(), Ended::Idle);
+        assert_eq!(serve(work, Some(look), &CancellationToken::new()).await.unwrap(), Ended::Idle);
         assert!(overtaken.load(Ordering::SeqCst));
         assert_eq!(status().await, SessionStatus::Idle);
     }
@@ -171,6 +175,20 @@ mod tests {
     async fn work_that_ends_by_itself_is_not_awaited_again() {
         let work = async |_stop| Ok(0);
         let never = None::<fn() -> std::future::Ready<Result<bool, Failure>>>;
-        assert_eq!(serve(work, never).await.unwrap(), Ended::Idle);
+        assert_eq!(serve(work, never, &CancellationToken::new()).await.unwrap(), Ended::Idle);
+    }
+
+    #[tokio::test]
+    async fn work_stops_once_it_is_over() {
+        let over = CancellationToken::new();
+        let never = None::<fn() -> std::future::Ready<Result<bool, Failure>>>;
+        for (left, ended) in [(0, Ended::Stopped), (1, Ended::Late { told: None, left: 1 })] {
+            let work = async |stop: CancellationToken| {
+                over.cancel();
+                stop.cancelled().await;
+                Ok(left)
+            };
+            assert_eq!(serve(work, never, &over).await.unwrap(), ended);
+        }
     }
 }
