@@ -60,7 +60,6 @@ struct Queued {
     #[serde(skip_serializing_if = "Option::is_none")]
     not_before: Option<Timestamp>,
     /// The files that the message mentions.
-    #[serde(skip_serializing_if = "Mentions::is_empty")]
     mentions: Mentions,
 }
 

@@ -4,6 +4,6 @@ mod answer;
 mod pending;
 mod session;
 
-pub(crate) use answer::{Accepted, Created, Delivery, Listed, Page, Repeats, Started};
+pub(crate) use answer::{Accepted, Created, Delivery, Listed, NamedLabel, Page, Repeats, Started};
 pub(crate) use pending::{PendingList, PendingView};
 pub(crate) use session::{OutcomeView, SessionView};

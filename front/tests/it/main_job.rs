@@ -79,6 +79,15 @@ async fn a_session_starts_once_for_its_key_and_for_its_id() {
     let idle = server.get("/v1/sessions?status=idle,failed&limit=1").await;
     assert_eq!(idle["items"].as_array().unwrap().len(), 1);
     assert_eq!(server.get("/v1/sessions?status=aborted").await["items"], json!([]));
+    // As clients that were generated send it.
+    let of_ann = async |query: &str| server.get(&format!("/v1/sessions?{query}")).await;
+    for query in ["status=failed&status=idle&label=user%3Dann", "status=idle&status=failed&label=user=ann"] {
+        assert_eq!(of_ann(query).await["items"][0]["session"], "s1", "{query}");
+    }
+    assert_eq!(of_ann("label=user%3Dbob").await["items"], json!([]));
+    let (status, problem) =
+        told(server.ask(Method::GET, "/v1/sessions?label=user").send().await.unwrap()).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
 }
 
 #[tokio::test]

@@ -1,9 +1,12 @@
 //! The description of the API, in OpenAPI 3.1.
 
+mod schemas;
+mod texts;
+
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::openapi::{OpenApi, SecurityScheme};
+use aide::openapi::{License, OpenApi, SecurityScheme, Server, Tag};
 use aide::transform::TransformOpenApi;
 use axum::Router;
 use serde_json::{Map, Value};
@@ -12,8 +15,19 @@ use crate::access::SCHEME;
 use crate::api;
 use crate::desk::Desk;
 
-/// The schemas of the contents of events, which only the description of a stream names.
-const CONTENTS_OF_STREAMS: [&str; 3] = ["EventEntry", "Delta", "EndOfStream"];
+/// The groups of operations.
+const TAGS: [(&str, &str); 8] = [
+    ("agents", "The agents with which sessions can be started."),
+    ("sessions", "Sessions: start, list, show, delete."),
+    ("messages", "The transcript, new messages, and those that no turn has taken yet."),
+    ("pending", "Calls that wait for a person, or for a program of the caller."),
+    ("events", "What happens in a session, while it happens."),
+    ("turns", "Stops and continues turns."),
+    ("branches", "Checkpoints, forks and handoffs."),
+    ("operation", "For those who operate the service."),
+];
+
+const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
 /// Returns the description of the API, in OpenAPI 3.1. The router serves it as `/openapi.json`.
 pub fn openapi() -> Value {
@@ -25,20 +39,45 @@ pub(crate) fn described(routes: ApiRouter<Arc<Desk>>) -> (Router<Arc<Desk>>, Val
     let mut document = OpenApi::default();
     let routes = routes.finish_api_with(&mut document, whole);
     let mut document = serde_json::to_value(document).unwrap_or_default();
-    plain(&mut document);
+    texts::tidy(&mut document);
+    schemas::rewrite(&mut document);
     let schemas = document["components"]["schemas"].clone();
-    each_parameter(&mut document, |parameter| set_style(parameter, &schemas));
+    each_operation(&mut document, |operation| {
+        // Without this, an operation that needs no token would leave open whether it needs one.
+        operation.entry("security").or_insert_with(|| Value::Array(Vec::new()));
+        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+        let parameters = parameters.into_iter().flatten().filter_map(Value::as_object_mut);
+        parameters.for_each(|parameter| set_style(parameter, &schemas));
+    });
     prune(&mut document);
     (routes, document)
 }
 
 fn whole(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
+    let tag = |(name, description): (&str, &str)| Tag {
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        ..Tag::default()
+    };
+    let document = TAGS.map(tag).into_iter().fold(document, TransformOpenApi::tag);
     document
         .title("Holdover")
         .version(env!("CARGO_PKG_VERSION"))
         .description(
             "Sessions of agents that survive restarts. Times are milliseconds since 1970-01-01T00:00:00Z.",
         )
+        .license(License {
+            name: LICENSE.to_owned(),
+            identifier: Some(LICENSE.to_owned()),
+            ..License::default()
+        })
+        .server(Server {
+            url: ".".to_owned(),
+            description: Some(
+                "The server that gave this description, at the path below which it serves.".to_owned(),
+            ),
+            ..Server::default()
+        })
         .security_scheme(
             SCHEME,
             SecurityScheme::Http {
@@ -50,50 +89,33 @@ fn whole(document: TransformOpenApi<'_>) -> TransformOpenApi<'_> {
         )
 }
 
-/// Replaces the links in all descriptions, which are doc comments, by their texts.
-fn plain(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            if let Some(Value::String(text)) = fields.get_mut("description") {
-                *text = without_links(text);
-            }
-            fields.values_mut().for_each(plain);
-        }
-        Value::Array(items) => items.iter_mut().for_each(plain),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-fn each_parameter(document: &mut Value, mut change: impl FnMut(&mut Map<String, Value>)) {
+fn each_operation(document: &mut Value, change: impl FnMut(&mut Map<String, Value>)) {
     let paths = document["paths"].as_object_mut().into_iter().flat_map(Map::values_mut);
     let operations = paths.filter_map(Value::as_object_mut).flat_map(Map::values_mut);
-    for operation in operations {
-        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
-        parameters.into_iter().flatten().filter_map(Value::as_object_mut).for_each(&mut change);
-    }
+    operations.filter_map(Value::as_object_mut).for_each(change);
 }
 
-/// Sets the style of parameters of queries that are lists or maps to the one that the routes read: `status=idle,failed`
-/// and `labels[user]=ann`.
+/// Names the style of parameters of queries that are lists or maps: `status=idle&status=failed` and `labels[user]=ann`.
 fn set_style(parameter: &mut Map<String, Value>, schemas: &Value) {
     if parameter.get("in").is_none_or(|place| place != "query") {
         return;
     }
     let schema = parameter.get("schema").cloned().unwrap_or_default();
-    let named = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+    let named = schema["$ref"].as_str().and_then(|path| path.strip_prefix(schemas::PREFIX));
     let shape = named.map_or(&schema, |name| &schemas[name]);
-    if shape["type"] == "array" {
-        parameter.insert("explode".to_owned(), false.into());
-    } else if shape["type"] == "object" {
-        parameter.insert("style".to_owned(), "deepObject".into());
-        parameter.insert("explode".to_owned(), true.into());
-    }
+    let style = match shape["type"].as_str() {
+        Some("array") => "form",
+        Some("object") => "deepObject",
+        Some(_) | None => return,
+    };
+    parameter.insert("style".to_owned(), style.into());
+    parameter.insert("explode".to_owned(), true.into());
 }
 
-/// Removes the schemas that nothing refers to: those whose properties became parameters. The contents of a stream stay.
+/// Removes the schemas that nothing refers to: those whose properties became parameters.
 fn prune(document: &mut Value) {
     let schemas = document["components"]["schemas"].take();
-    let mut wanted: Vec<String> = CONTENTS_OF_STREAMS.map(str::to_owned).into();
+    let mut wanted = Vec::new();
     references(&document["paths"], &mut wanted);
     let mut kept = Map::new();
     while let Some(name) = wanted.pop() {
@@ -110,34 +132,11 @@ fn references(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             if let Some(Value::String(path)) = fields.get("$ref") {
-                names.extend(path.strip_prefix("#/components/schemas/").map(str::to_owned));
+                names.extend(path.strip_prefix(schemas::PREFIX).map(str::to_owned));
             }
             fields.values().for_each(|field| references(field, names));
         }
         Value::Array(items) => items.iter().for_each(|item| references(item, names)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-/// Replaces links of doc comments, such as ``[`Event`](path)``, by their texts.
-fn without_links(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(begins) = rest.find('[') {
-        let (before, from) = rest.split_at(begins);
-        plain.push_str(before);
-        let Some(ends) = from.find(']') else {
-            rest = from;
-            break;
-        };
-        let (label, after) = (&from[1..ends], &from[ends + 1..]);
-        plain.push_str(label);
-        rest = match after.strip_prefix('(').and_then(|target| target.find(')').map(|end| &target[end + 1..]))
-        {
-            Some(after_target) => after_target,
-            None => after,
-        };
-    }
-    plain.push_str(rest);
-    plain
 }
