@@ -17,13 +17,15 @@ pub(crate) struct Desk {
     pub(crate) agents: Agents,
     pub(crate) served_elsewhere: bool,
     pub(crate) streams: Streams,
+    pub(crate) leaves: CancellationToken,
     pub(crate) stop: CancellationToken,
 }
 
 impl Desk {
     pub(crate) fn new(runtime: Runtime, options: FrontOptions) -> Self {
-        let FrontOptions { access, agents, served_elsewhere, streams_max, stop, body_bytes_max: _ } = options;
-        Self { runtime, access, agents, served_elsewhere, streams: Streams::new(streams_max), stop }
+        let FrontOptions { access, agents, served_elsewhere, streams_max, leaves, stop, body_bytes_max: _ } =
+            options;
+        Self { runtime, access, agents, served_elsewhere, streams: Streams::new(streams_max), leaves, stop }
     }
 
     /// Returns the agent with this name and, if one is given, this version.

@@ -12,6 +12,7 @@ pub struct FrontOptions {
     pub(crate) served_elsewhere: bool,
     pub(crate) streams_max: usize,
     pub(crate) body_bytes_max: usize,
+    pub(crate) leaves: CancellationToken,
     pub(crate) stop: CancellationToken,
 }
 
@@ -31,6 +32,7 @@ impl FrontOptions {
             served_elsewhere: false,
             streams_max: Self::STREAMS_MAX,
             body_bytes_max: Self::BODY_BYTES_MAX,
+            leaves: CancellationToken::new(),
             stop: CancellationToken::new(),
         }
     }
@@ -58,6 +60,13 @@ impl FrontOptions {
     #[must_use]
     pub fn body_bytes_max(self, body_bytes_max: usize) -> Self {
         Self { body_bytes_max, ..self }
+    }
+
+    /// Sets the token that is cancelled when this process is about to stop. From then on, `/v1/ready` answers 503, so that
+    /// load balancers send requests elsewhere. Everything else goes on.
+    #[must_use]
+    pub fn leaves(self, leaves: CancellationToken) -> Self {
+        Self { leaves, ..self }
     }
 
     /// Sets the token that ends all streams when it is cancelled. Each stream ends with the cursor from which its reader

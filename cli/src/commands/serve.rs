@@ -41,8 +41,8 @@ pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure
     let listener = listener.map_err(|error| Failure::failed(format!("--listen {}: {error}", args.listen)))?;
     // The worker runs the sessions of this tenant only, so others are not served either.
     let tenant = (!args.work.all_tenants).then(|| common.tenant.clone());
-    let listens = |front: &Front| listen(front, listener, agents, callers, guard, tenant);
-    works(common, &args.work, Some(Arc::new(wire)), listens).await
+    let listens = |front: &Front, leaves| listen(front, listener, agents, callers, guard, tenant, leaves);
+    works(common, &args.work, Some(Arc::new(wire)), args.linger, listens).await
 }
 
 /// Returns the callers that may give tasks.
@@ -91,7 +91,7 @@ fn guard(args: &Serve) -> Result<Guard, Failure> {
 }
 
 /// Accepts requests until the returned future is awaited. That future then answers the requests that have already
-/// arrived.
+/// arrived. Once `leaves` is cancelled, load balancers are told to send requests elsewhere.
 fn listen(
     front: &Front,
     listener: TcpListener,
@@ -99,6 +99,7 @@ fn listen(
     callers: Callers,
     guard: Guard,
     tenant: Option<TenantId>,
+    leaves: CancellationToken,
 ) -> Result<impl Future<Output = ()> + use<>, Failure> {
     let at = listener.local_addr().map_err(|error| Failure::failed(format!("--listen: {error}")))?;
     front
@@ -116,7 +117,7 @@ fn listen(
     let tokens = StoredTokens::new(front.runtime.clone()).only(tenant);
     let access = Access::Tokens(Arc::new(tokens));
     let offered: Agents = agents.iter().cloned().collect();
-    let options = FrontOptions::new(access).agents(offered).stop(stop.clone());
+    let options = FrontOptions::new(access).agents(offered).leaves(leaves).stop(stop.clone());
     let sessions = holdover_front::router(front.runtime.clone(), options);
     let app = sessions.merge(holdover_elsewhere::router(front.runtime.clone(), agents, callers));
     let server = Server::default().connections_max(connections_max());

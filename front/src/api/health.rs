@@ -58,7 +58,7 @@ async fn health() -> Json<Health> {
 }
 
 async fn ready(State(desk): Here) -> Answer<Json<Health>> {
-    if desk.stop.is_cancelled() {
+    if desk.leaves.is_cancelled() || desk.stop.is_cancelled() {
         return Err(Problem::unavailable("this process is told to stop"));
     }
     let key = || {

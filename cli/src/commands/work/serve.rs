@@ -31,12 +31,14 @@ pub(super) enum Ended {
 
 /// Runs the worker until a stop signal or, if requested, until there is nothing left to do. `work` runs until its token
 /// is cancelled, and returns the number of runs that were dropped. Sessions that the worker has claimed by then are left to
-/// other workers or checked once more, so that no session stays held without a run.
+/// other workers or checked once more, so that no session stays held without a run. `told_to_stop` is cancelled at the
+/// first stop signal.
 pub(super) async fn serve(
+    mut signals: Signals,
     work: impl AsyncFn(CancellationToken) -> Result<usize, Failure>,
+    told_to_stop: &CancellationToken,
     until_idle: Option<impl AsyncFn() -> Result<bool, Failure>>,
 ) -> Result<Ended, Failure> {
-    let mut signals = Signals::listen()?;
     loop {
         let stop = CancellationToken::new();
         let mut working = pin!(work(stop.clone()));
@@ -53,10 +55,10 @@ pub(super) async fn serve(
                 None
             }
         };
-        stop.cancel();
         if told.is_some() {
-            say_that_it_stops();
+            begin_to_stop(told_to_stop);
         }
+        stop.cancel();
         let left = match over {
             Some(left) => left,
             None => loop {
@@ -66,7 +68,7 @@ pub(super) async fn serve(
                         Some(_) => return Ok(Ended::AtOnce(again)),
                         None => {
                             told = Some(again);
-                            say_that_it_stops();
+                            begin_to_stop(told_to_stop);
                         }
                     }
                 }
@@ -85,7 +87,8 @@ pub(super) async fn serve(
     }
 }
 
-fn say_that_it_stops() {
+fn begin_to_stop(told_to_stop: &CancellationToken) {
+    told_to_stop.cancel();
     note("stopping once running calls have returned; a second signal stops at once");
 }
 
@@ -162,7 +165,10 @@ mod tests {
         };
         let worker = Worker::new(runtime.clone(), WorkerOptions::default());
         let work = async |stop| Ok(worker.run(stop).await);
-        assert_eq!(serve(work, Some(look)).await.unwrap(), Ended::Idle);
+        assert_eq!(
+            serve(Signals::listen().unwrap(), work, &CancellationToken::new(), Some(look)).await.unwrap(),
+            Ended::Idle
+        );
         assert!(overtaken.load(Ordering::SeqCst));
         assert_eq!(status().await, SessionStatus::Idle);
     }
@@ -171,6 +177,9 @@ mod tests {
     async fn work_that_ends_by_itself_is_not_awaited_again() {
         let work = async |_stop| Ok(0);
         let never = None::<fn() -> std::future::Ready<Result<bool, Failure>>>;
-        assert_eq!(serve(work, never).await.unwrap(), Ended::Idle);
+        assert_eq!(
+            serve(Signals::listen().unwrap(), work, &CancellationToken::new(), never).await.unwrap(),
+            Ended::Idle
+        );
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use axum::response::sse::Event as Frame;
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::store::EventCursor;
-use holdover_runtime_local::{EventEntry, Runtime, RuntimeError, Shown};
+use holdover_runtime_local::{EventEntry, Follow, Runtime, RuntimeError, Shown};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::Query;
@@ -30,7 +30,17 @@ struct Reader {
     shown: BoxStream<'static, Result<Shown, RuntimeError>>,
     cursor: EventCursor,
     query: Query,
-    over: bool,
+    at_end: AtEnd,
+}
+
+/// How near a stream is to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AtEnd {
+    No,
+    /// This process stops: only what is committed already is shown.
+    Stopping,
+    /// The last frame was sent.
+    Over,
 }
 
 /// Returns the frames of a stream. The last one says why it ends.
@@ -44,9 +54,9 @@ pub(super) fn frames(
 ) -> impl Stream<Item = Frame> + Send + 'static {
     let mut checks = interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let reader = Reader { desk, key, held, checks, shown, cursor, query, over: false };
+    let reader = Reader { desk, key, held, checks, shown, cursor, query, at_end: AtEnd::No };
     stream::unfold(reader, |mut reader| async move {
-        if reader.over {
+        if reader.at_end == AtEnd::Over {
             return None;
         }
         let frame = reader.next().await;
@@ -60,7 +70,10 @@ impl Reader {
             let stop = self.desk.stop.clone();
             let next = tokio::select! {
                 biased;
-                () = stop.cancelled() => return self.end(Reason::Stopping),
+                () = stop.cancelled(), if self.at_end == AtEnd::No => {
+                    self.show_the_rest();
+                    continue;
+                }
                 _ = self.checks.tick() => match self.desk.access.still_allows(&self.held, May::Read).await {
                     true => continue,
                     false => return self.end(Reason::Unauthorized),
@@ -68,6 +81,7 @@ impl Reader {
                 next = self.shown.next() => next,
             };
             let shown = match next {
+                None if self.at_end == AtEnd::Stopping => return self.end(Reason::Stopping),
                 None => return self.end(Reason::Reached),
                 Some(Err(error)) => return self.failed(error.into()),
                 Some(Ok(shown)) => shown,
@@ -78,6 +92,13 @@ impl Reader {
             }
             return self.frame(shown).await;
         }
+    }
+
+    /// Goes on with what is committed already, and then ends.
+    fn show_the_rest(&mut self) {
+        self.at_end = AtEnd::Stopping;
+        let rest = self.desk.runtime.events(&self.key, self.cursor, Follow::Available);
+        self.shown = rest.map_ok(Shown::Event).boxed();
     }
 
     fn hides(&self, shown: &Shown) -> bool {
@@ -99,12 +120,12 @@ impl Reader {
     }
 
     fn failed(&mut self, problem: Problem) -> Frame {
-        self.over = true;
+        self.at_end = AtEnd::Over;
         Frame::default().event("problem").json_data(problem.told()).unwrap_or_default()
     }
 
     fn end(&mut self, reason: Reason) -> Frame {
-        self.over = true;
+        self.at_end = AtEnd::Over;
         let end = End { reason, cursor: self.cursor };
         Frame::default().id(self.cursor.to_string()).event("end").json_data(end).unwrap_or_default()
     }
