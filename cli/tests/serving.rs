@@ -229,6 +229,8 @@ fn a_server_that_is_told_to_stop_is_not_ready_while_its_runs_go_on() {
     fixture.write("porter.toml", GATED);
     let (ann, _) = token(&fixture, "ann", "read,send");
     let (server, url) = serve(&fixture, &["porter.toml", "--drain", "turn"]);
+    let offered = get(&format!("{url}/v1/agents"), &ann);
+    assert_eq!(offered["items"].as_array().map(Vec::len), Some(2), "each file gives an agent: {offered}");
     let ready = format!("{url}/v1/ready");
     assert_eq!(ask(&ready, "none", &[]).0, 200);
     let new = json!({ "agent": "porter", "message": "carry it", "session": "s" });
@@ -242,7 +244,7 @@ fn a_server_that_is_told_to_stop_is_not_ready_while_its_runs_go_on() {
     wait_until("it is not ready", || ask(&ready, "none", &[]).0 == 503);
     assert_eq!(ask(&format!("{url}/v1/health"), "none", &[]).0, 200, "it lives");
     assert_eq!(get(&format!("{url}/v1/sessions/s"), &ann)["status"], "active", "its run goes on");
-    let new = json!({ "agent": "porter", "message": "carry it", "session": "later" });
+    let new = json!({ "agent": "clerk", "message": "make a note", "session": "later" });
     let (status, said) = post(&format!("{url}/v1/sessions"), &ann, &new);
     assert_eq!(status, 201, "it is stored, for other workers: {said}");
     assert!(!reader.is_finished(), "streams go on");

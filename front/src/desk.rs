@@ -14,7 +14,8 @@ use crate::streams::Streams;
 pub(crate) struct Desk {
     pub(crate) runtime: Runtime,
     pub(crate) access: Access,
-    pub(crate) agents: Agents,
+    agents: Agents,
+    others: Vec<Arc<Agent>>,
     pub(crate) served_elsewhere: bool,
     pub(crate) streams: Streams,
     pub(crate) leaves: CancellationToken,
@@ -23,9 +24,31 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(runtime: Runtime, options: FrontOptions) -> Self {
-        let FrontOptions { access, agents, served_elsewhere, streams_max, leaves, stop, body_bytes_max: _ } =
-            options;
-        Self { runtime, access, agents, served_elsewhere, streams: Streams::new(streams_max), leaves, stop }
+        let FrontOptions {
+            access,
+            agents,
+            others,
+            served_elsewhere,
+            streams_max,
+            leaves,
+            stop,
+            body_bytes_max: _,
+        } = options;
+        Self {
+            runtime,
+            access,
+            agents,
+            others,
+            served_elsewhere,
+            streams: Streams::new(streams_max),
+            leaves,
+            stop,
+        }
+    }
+
+    /// Returns the agents with which sessions can be started.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.agents.all().chain(&self.others)
     }
 
     /// Returns the agent with this name and, if one is given, this version.
@@ -34,7 +57,10 @@ impl Desk {
             Some(version) => self.agents.get(name, version),
             None => self.agents.newest(name),
         };
-        found.ok_or_else(|| {
+        let named = |agent: &&Arc<Agent>| {
+            agent.spec().name == name && (version.is_none() || agent.version() == version)
+        };
+        found.or_else(|| self.others.iter().find(named)).ok_or_else(|| {
             let which = version.map(|version| format!(" version {version:?}")).unwrap_or_default();
             Problem::not_found("agent_unknown", format!("agent {name:?}{which}: it is not offered here"))
         })

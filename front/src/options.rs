@@ -1,6 +1,8 @@
 //! The settings of the front.
 
-use holdover_runtime_local::{Agents, CancellationToken};
+use std::sync::Arc;
+
+use holdover_runtime_local::{Agent, Agents, CancellationToken};
 
 use crate::access::Access;
 
@@ -9,6 +11,7 @@ use crate::access::Access;
 pub struct FrontOptions {
     pub(crate) access: Access,
     pub(crate) agents: Agents,
+    pub(crate) others: Vec<Arc<Agent>>,
     pub(crate) served_elsewhere: bool,
     pub(crate) streams_max: usize,
     pub(crate) body_bytes_max: usize,
@@ -29,6 +32,7 @@ impl FrontOptions {
         Self {
             access,
             agents: Agents::new(),
+            others: Vec::new(),
             served_elsewhere: false,
             streams_max: Self::STREAMS_MAX,
             body_bytes_max: Self::BODY_BYTES_MAX,
@@ -41,6 +45,14 @@ impl FrontOptions {
     #[must_use]
     pub fn agents(self, agents: Agents) -> Self {
         Self { agents, ..self }
+    }
+
+    /// Adds an agent with which callers may start sessions. Unlike those of [`agents`](Self::agents), it may have the queue
+    /// of another one, if its name differs.
+    #[must_use]
+    pub fn agent(mut self, agent: Arc<Agent>) -> Self {
+        self.others.push(agent);
+        self
     }
 
     /// Allows agents that only other programs serve. Otherwise, a session of an agent that the runtime does not find is

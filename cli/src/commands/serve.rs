@@ -6,7 +6,7 @@ use std::sync::Arc;
 use holdover_core::ids::TenantId;
 use holdover_elsewhere::{Callers, HttpElsewhere};
 use holdover_front::{Access, FrontOptions, Guard, Server, StoredTokens};
-use holdover_runtime_local::{Agent, Agents};
+use holdover_runtime_local::Agent;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -116,8 +116,9 @@ fn listen(
     let stop = CancellationToken::new();
     let tokens = StoredTokens::new(front.runtime.clone()).only(tenant);
     let access = Access::Tokens(Arc::new(tokens));
-    let offered: Agents = agents.iter().cloned().collect();
-    let options = FrontOptions::new(access).agents(offered).leaves(leaves).stop(stop.clone());
+    let options = FrontOptions::new(access).leaves(leaves).stop(stop.clone());
+    // The agents of files have one queue, so they are no `Agents`.
+    let options = agents.iter().cloned().fold(options, FrontOptions::agent);
     let sessions = holdover_front::router(front.runtime.clone(), options);
     let app = sessions.merge(holdover_elsewhere::router(front.runtime.clone(), agents, callers));
     let server = Server::default().connections_max(connections_max());

@@ -47,7 +47,7 @@ struct ToolView {
 }
 
 async fn list(State(desk): Here, _: By<ToRead>) -> Answer<Json<Page<AgentView>>> {
-    let agents = desk.agents.all().map(|agent| AgentView {
+    let agents = desk.offered().map(|agent| AgentView {
         name: agent.spec().name.clone(),
         version: agent.version().map(str::to_owned),
         tools: agent
