@@ -7,12 +7,13 @@ use aide::axum::routing::{get_with, post_with};
 use axum::Json;
 use axum::extract::State;
 use holdover_core::engine::RunKind;
-use holdover_core::ids::{CallId, Epoch, SessionId, WorkerId};
+use holdover_core::ids::{CallId, Epoch, InboxSeq, SessionId, WorkerId};
 use holdover_core::machine::Usage;
 use holdover_core::parameters::redacted_value;
+use holdover_core::signal::SignalName;
 use holdover_core::store::{OutcomeKind, PageRequest, SessionStatus};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{Signal, Tree, TreeEntry};
+use holdover_runtime_local::{ChildPlace, HeldSignal, Signal, Tree, TreeEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -40,7 +41,11 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
         )
         .api_route(
             "/sessions/{session}/signals",
-            post_with(signal, operation!("sendSignal", "messages", "Sends a named signal to a session.")),
+            post_with(signal, operation!("sendSignal", "messages", "Sends a named signal to a session."))
+                .get_with(
+                    signals,
+                    operation!("listSignals", "messages", "Lists the signals that no call has taken yet."),
+                ),
         )
 }
 
@@ -86,7 +91,7 @@ struct MemberView {
 /// The call that a child answers.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ChildPlace")]
-struct PlaceView {
+pub(super) struct PlaceView {
     /// The session of the call.
     parent: SessionId,
     /// The call.
@@ -95,16 +100,18 @@ struct PlaceView {
     index: u32,
 }
 
+impl From<ChildPlace> for PlaceView {
+    fn from(of: ChildPlace) -> Self {
+        Self { parent: of.parent, call: of.call, index: of.index }
+    }
+}
+
 impl From<TreeEntry> for MemberView {
     fn from(of: TreeEntry) -> Self {
         Self {
             session: (&of.session).into(),
             depth: of.depth,
-            place: of.place.map(|place| PlaceView {
-                parent: place.parent,
-                call: place.call,
-                index: place.index,
-            }),
+            place: of.place.map(Into::into),
             waits: of.waits,
             usage: of.usage,
             outcome: of.outcome.map(Into::into),
@@ -208,4 +215,36 @@ async fn signal(
     let signal = signal.with(&named.body).map_err(|why| Problem::invalid(format!("body: {why}")))?;
     let delivered = desk.runtime.signal(&caller.key(of.session), signal.once(key)).await?;
     Ok(Accepted(delivered.into()))
+}
+
+/// A signal that no call has taken yet.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HeldSignal")]
+struct HeldView {
+    /// The number of the signal in the inbox of the session.
+    item: InboxSeq,
+    /// The name of the signal.
+    name: SignalName,
+    /// The content of the signal. Values whose names look like those of secrets are replaced.
+    body: Value,
+    /// The time of the delivery.
+    at: Timestamp,
+}
+
+impl From<HeldSignal> for HeldView {
+    fn from(of: HeldSignal) -> Self {
+        // A signal is accepted only if its body is JSON.
+        let body = serde_json::from_str(&of.body).unwrap_or_default();
+        let body = redacted_value(of.name.as_str(), body);
+        Self { item: of.item, name: of.name, body, at: of.at }
+    }
+}
+
+async fn signals(
+    State(desk): Here,
+    By(caller, _): By<ToRead>,
+    In(of): In<Of>,
+) -> Answer<Json<Page<HeldView>>> {
+    let held = desk.runtime.held_signals(&caller.key(of.session)).await?;
+    Ok(Json(Page { items: held.into_iter().map(Into::into).collect(), next: None }))
 }

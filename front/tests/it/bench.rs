@@ -18,7 +18,7 @@ use holdover_core::store::StateStore;
 use holdover_core::tool::ToolOutput;
 use holdover_front::{Access, Caller, FrontOptions, May, NoTokens, Tokens, router};
 use holdover_runtime_local::{
-    Agent, Agents, CancellationToken, Runtime, RuntimeOptions, Worker, WorkerOptions,
+    Agent, Agents, CancellationToken, Runtime, RuntimeOptions, SubAgent, Worker, WorkerOptions,
 };
 use holdover_store_memory::MemoryStore;
 use holdover_tools::FunctionTool;
@@ -98,7 +98,8 @@ impl Model for Obedient {
             ("speak slowly", _) => return Ok(slowly()),
             ("refund", None) => call("refund", r#"{"order":7,"api_key":"sk-live"}"#),
             ("scan", None) => call("scan", r#"{"order":7}"#),
-            ("refund" | "scan", Some(result)) => AnswerPart::Text(format!("It says: {result}")),
+            ("delegate", None) => call("helper", r#"{"tasks":["hello","bye"]}"#),
+            ("refund" | "scan" | "delegate", Some(result)) => AnswerPart::Text(format!("It says: {result}")),
             (said, _) => AnswerPart::Text(format!("You said: {said}")),
         };
         let calls = matches!(part, AnswerPart::Call { .. });
@@ -132,6 +133,12 @@ pub(crate) fn clerk() -> Arc<Agent> {
     let clerk =
         Agent::builder("clerk").model(Obedient).tool(refund).tool(scan).gate(RuleGate::new(vec![ask]));
     Arc::new(clerk.build().unwrap())
+}
+
+/// An agent with a sub-agent, to which it gives two tasks.
+pub(crate) fn chief() -> Arc<Agent> {
+    let helper = SubAgent::new("helper", "Helps.").instructions("You help.");
+    Arc::new(Agent::builder("chief").model(Obedient).sub_agent(helper).build().unwrap())
 }
 
 pub(crate) fn runtime(store: impl StateStore) -> Runtime {

@@ -13,3 +13,4 @@ mod openapi;
 mod pending;
 mod requests;
 mod tokens;
+mod trees;

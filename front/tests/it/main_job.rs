@@ -241,3 +241,20 @@ async fn a_session_takes_messages_edits_and_stops() {
     assert!(runs["items"].as_array().unwrap().len() >= 2, "{runs}");
     assert!(!server.get(&format!("{session}/checkpoints")).await["items"].as_array().unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn signals_that_no_call_has_taken_are_listed() {
+    let server = Server::start().await;
+    let session = server.session("hello").await;
+    server.parked(&session).await;
+    let path = format!("{session}/signals");
+    assert_eq!(server.get(&path).await["items"], json!([]));
+    let signal = json!({ "name": "paid", "body": { "order": 7, "api_key": "sk-live" } });
+    assert_eq!(server.post(&path, &signal).await.0, StatusCode::ACCEPTED);
+    assert_eq!(server.post(&path, &json!({ "name": "sent" })).await.0, StatusCode::ACCEPTED);
+    let held = server.get(&path).await["items"].clone();
+    assert_eq!((&held[0]["name"], &held[1]["name"]), (&json!("paid"), &json!("sent")));
+    assert_eq!(held[0]["body"], json!({ "order": 7, "api_key": "[redacted]" }));
+    assert_eq!(held[1]["body"], json!(null));
+    assert!(held[0]["item"].as_u64() < held[1]["item"].as_u64() && held[0]["at"].is_u64(), "{held}");
+}

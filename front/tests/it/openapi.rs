@@ -58,7 +58,17 @@ fn unions_have_variants_with_names_and_words_are_enums() {
     }
     assert_eq!(
         seen,
-        ["AssistantPart", "Delta", "Drawn", "Event", "Message", "StateChange", "StreamItem", "Undo"]
+        [
+            "AssistantPart",
+            "Delta",
+            "Drawn",
+            "Event",
+            "Message",
+            "StateChange",
+            "StreamItem",
+            "TreeStreamItem",
+            "Undo"
+        ]
     );
     assert_eq!(schemas["SessionStatus"]["enum"].as_array().unwrap().len(), 6);
 }

@@ -2,13 +2,16 @@
 
 use holdover_core::delta::Delta;
 use holdover_core::event::Event;
-use holdover_core::ids::EventSeq;
-use holdover_core::store::{EventCursor, StreamId};
+use holdover_core::ids::{EventSeq, SessionId};
+use holdover_core::store::StreamId;
 use holdover_core::time::Timestamp;
+use holdover_runtime_local::TreeMember;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
-use super::super::messages::Positioned;
+use crate::api::look::PlaceView;
+use crate::api::messages::Positioned;
 use crate::problem::Told;
 
 /// An item of a stream: `event` is its name, and `data` its content, as JSON. Its `id` is a cursor.
@@ -28,6 +31,59 @@ pub(super) enum StreamItem {
     End(End),
 }
 
+/// An item of the stream of a tree, as [`StreamItem`], with the session to which it belongs.
+#[derive(JsonSchema)]
+#[schemars(tag = "event", content = "data", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only described: names and contents are written apart")]
+pub(super) enum TreeStreamItem {
+    /// Something that is committed and final.
+    Event(Box<OfMember<EventView>>),
+    /// Something provisional: text that a model is writing, or the progress of a call.
+    Delta(OfMember<DeltaView>),
+    /// The deltas of a stream are void, because its attempt died or failed.
+    Dropped(OfMember<Dropped>),
+    /// An error. The stream ends.
+    Problem(Told<'static>),
+    /// The stream ends.
+    End(End),
+}
+
+/// An item of a session of a tree.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Tree{T}")]
+pub(super) struct OfMember<T> {
+    #[serde(flatten)]
+    pub(super) member: MemberView,
+    #[serde(flatten)]
+    pub(super) item: T,
+}
+
+/// A session of a tree that is followed.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct MemberView {
+    /// The session.
+    session: SessionId,
+    /// The number of sessions above it: 0 for the root.
+    depth: u32,
+    /// The call that the session answers, or that began it in the background. Absent for the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<PlaceView>,
+    /// The tool of that call, which is the name of the sub-agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+}
+
+impl From<&TreeMember> for MemberView {
+    fn from(of: &TreeMember) -> Self {
+        Self {
+            session: of.session.clone(),
+            depth: of.depth,
+            place: of.place.clone().map(Into::into),
+            tool: of.tool.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
 /// The content of an event with the name `event`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "EventEntry")]
@@ -40,7 +96,8 @@ pub(super) struct EventView {
     pub(super) event: Event,
     /// The message that the event announces, if messages were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) message: Option<Positioned>,
+    #[schemars(with = "Option<Positioned>")]
+    pub(super) message: Option<Box<RawValue>>,
 }
 
 /// A provisional item.
@@ -71,7 +128,7 @@ pub(super) struct End {
     /// The reason.
     pub(super) reason: Reason,
     /// The cursor from which to go on.
-    pub(super) cursor: EventCursor,
+    pub(super) cursor: String,
 }
 
 /// The reason for the end of a stream.

@@ -1,8 +1,10 @@
-//! Follows a session with Server-Sent Events. The ids of the events are cursors.
+//! Follows a session, alone or with the sessions below it, with Server-Sent Events. The ids of the events are cursors.
 
+mod ahead;
 mod described;
 mod items;
 mod last_seen;
+mod place;
 mod reader;
 
 use std::convert::Infallible;
@@ -15,17 +17,18 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
+use holdover_core::ids::SessionKey;
 use holdover_core::store::EventCursor;
-use holdover_runtime_local::{Follow, Shown};
+use holdover_runtime_local::{Follow, TreeCursor};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::described::described;
 use self::last_seen::LastSeen;
-use self::reader::frames;
+use self::place::Place;
+use self::reader::Reader;
 use super::{Answer, Here, Of};
-use crate::access::{By, Held, ToRead};
+use crate::access::{By, Caller, Held, ToRead};
 use crate::body::{Asked, In};
 use crate::desk::Desk;
 
@@ -33,7 +36,9 @@ use crate::desk::Desk;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
-    ApiRouter::new().api_route("/sessions/{session}/events", get_with(follow, described))
+    ApiRouter::new()
+        .api_route("/sessions/{session}/events", get_with(follow, described::session))
+        .api_route("/sessions/{session}/tree/events", get_with(follow_tree, described::tree))
 }
 
 /// The point at which a stream ends.
@@ -54,9 +59,10 @@ enum Until {
 /// The part of a session that is followed.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Query {
+struct Query<C> {
     /// The cursor of the last item that was read. By default, the beginning. A `Last-Event-ID` header counts instead.
-    after: Option<EventCursor>,
+    #[schemars(with = "Option<String>")]
+    after: Option<C>,
     /// Also shows what a model is writing now, and the progress of calls. True by default.
     deltas: Option<bool>,
     /// Adds its message to each event that announces one.
@@ -70,32 +76,67 @@ struct Query {
     until: Until,
 }
 
+/// The items that are shown.
+#[derive(Clone, Copy)]
+struct How {
+    deltas: bool,
+    messages: bool,
+    history: bool,
+    follow: Follow,
+}
+
+impl<C> Query<C> {
+    fn how(&self) -> How {
+        let follow = match self.until {
+            Until::Forever => Follow::Forever,
+            Until::Rest => Follow::UntilRest,
+            Until::Parked => Follow::UntilParked,
+            Until::Available => Follow::Available,
+        };
+        How { deltas: self.deltas.unwrap_or(true), messages: self.messages, history: self.history, follow }
+    }
+}
+
 async fn follow(
     State(desk): Here,
     By(caller, _): By<ToRead>,
     In(of): In<Of>,
     held: Held,
-    LastSeen(seen): LastSeen,
-    Asked(query): Asked<Query>,
+    LastSeen(seen): LastSeen<EventCursor>,
+    Asked(query): Asked<Query<EventCursor>>,
 ) -> Answer<Response> {
-    let seat = desk.streams.open(&caller)?;
-    let key = caller.key(of.session);
-    let after = seen.or(query.after).unwrap_or(EventCursor::START);
+    let how = query.how();
+    let place = Place::Session(seen.or(query.after).unwrap_or(EventCursor::START));
+    streamed(desk, &caller, caller.key(of.session), held, how, place).await
+}
+
+async fn follow_tree(
+    State(desk): Here,
+    By(caller, _): By<ToRead>,
+    In(of): In<Of>,
+    held: Held,
+    LastSeen(seen): LastSeen<TreeCursor>,
+    Asked(query): Asked<Query<TreeCursor>>,
+) -> Answer<Response> {
+    let how = query.how();
+    let place = Place::Tree(seen.or(query.after).unwrap_or_else(|| EventCursor::START.into()));
+    streamed(desk, &caller, caller.key(of.session), held, how, place).await
+}
+
+async fn streamed(
+    desk: Arc<Desk>,
+    caller: &Caller,
+    key: SessionKey,
+    held: Held,
+    how: How,
+    place: Place,
+) -> Answer<Response> {
+    let seat = desk.streams.open(caller)?;
     // Errors, such as an unknown session or a cursor of another one, are told while the answer can have a status.
-    if let Some(Err(error)) = desk.runtime.follow(&key, after, Follow::Available).next().await {
+    if let Some(Err(error)) = place.items(&desk.runtime, &key, Follow::Available, true).next().await {
         return Err(error.into());
     }
-    let follow = match query.until {
-        Until::Forever => Follow::Forever,
-        Until::Rest => Follow::UntilRest,
-        Until::Parked => Follow::UntilParked,
-        Until::Available => Follow::Available,
-    };
-    let shown = match query.deltas {
-        Some(false) => desk.runtime.events(&key, after, follow).map_ok(Shown::Event).boxed(),
-        Some(true) | None => desk.runtime.follow(&key, after, follow),
-    };
-    let frames = frames(Arc::clone(&desk), key, held, shown, after, query);
+    let frames = Reader::new(desk, key, held, how, place).frames();
     // The seat is free once the connection is closed.
     let frames = frames.map(move |frame| {
         let _ = &seat;

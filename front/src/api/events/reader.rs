@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::sse::Event as Frame;
-use futures::stream::BoxStream;
-use futures::{Stream, StreamExt, TryStreamExt, stream};
+use futures::{Stream, StreamExt, stream};
 use holdover_core::event::Event;
-use holdover_core::ids::{MessageSeq, SessionKey};
-use holdover_core::store::EventCursor;
-use holdover_runtime_local::{EventEntry, Follow, Runtime, RuntimeError, Shown};
+use holdover_core::ids::SessionKey;
+use holdover_runtime_local::{EventEntry, Follow, Shown, TreeShown};
+use serde::Serialize;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::Query;
-use super::items::{End, EventView, Reason};
+use super::How;
+use super::ahead::Ahead;
+use super::items::{End, EventView, MemberView, OfMember, Reason};
+use super::place::{Items, Place};
 use crate::access::{Held, May};
 use crate::desk::Desk;
 use crate::problem::Problem;
@@ -22,14 +23,15 @@ use crate::problem::Problem;
 const CHECK_EVERY: Duration = Duration::from_secs(5);
 
 /// The state of a stream.
-struct Reader {
+pub(super) struct Reader {
     desk: Arc<Desk>,
     key: SessionKey,
     held: Held,
+    how: How,
+    place: Place,
+    items: Items,
+    ahead: Ahead,
     checks: Interval,
-    shown: BoxStream<'static, Result<Shown, RuntimeError>>,
-    cursor: EventCursor,
-    query: Query,
     at_end: AtEnd,
 }
 
@@ -43,28 +45,26 @@ enum AtEnd {
     Over,
 }
 
-/// Returns the frames of a stream. The last one says why it ends.
-pub(super) fn frames(
-    desk: Arc<Desk>,
-    key: SessionKey,
-    held: Held,
-    shown: BoxStream<'static, Result<Shown, RuntimeError>>,
-    cursor: EventCursor,
-    query: Query,
-) -> impl Stream<Item = Frame> + Send + 'static {
-    let mut checks = interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
-    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let reader = Reader { desk, key, held, checks, shown, cursor, query, at_end: AtEnd::No };
-    stream::unfold(reader, |mut reader| async move {
-        if reader.at_end == AtEnd::Over {
-            return None;
-        }
-        let frame = reader.next().await;
-        Some((frame, reader))
-    })
-}
-
 impl Reader {
+    /// Reads what comes after a place.
+    pub(super) fn new(desk: Arc<Desk>, key: SessionKey, held: Held, how: How, place: Place) -> Self {
+        let mut checks = interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let items = place.items(&desk.runtime, &key, how.follow, how.deltas);
+        Self { desk, key, held, how, place, items, ahead: Ahead::default(), checks, at_end: AtEnd::No }
+    }
+
+    /// Returns the frames. The last one says why the stream ends.
+    pub(super) fn frames(self) -> impl Stream<Item = Frame> + Send + 'static {
+        stream::unfold(self, |mut reader| async move {
+            if reader.at_end == AtEnd::Over {
+                return None;
+            }
+            let frame = reader.next().await;
+            Some((frame, reader))
+        })
+    }
+
     async fn next(&mut self) -> Frame {
         loop {
             let stop = self.desk.stop.clone();
@@ -78,45 +78,57 @@ impl Reader {
                     true => continue,
                     false => return self.end(Reason::Unauthorized),
                 },
-                next = self.shown.next() => next,
+                next = self.items.next() => next,
             };
-            let shown = match next {
+            let item = match next {
                 None if self.at_end == AtEnd::Stopping => return self.end(Reason::Stopping),
                 None => return self.end(Reason::Reached),
                 Some(Err(error)) => return self.failed(error.into()),
-                Some(Ok(shown)) => shown,
+                Some(Ok(item)) => item,
             };
-            self.cursor = shown.cursor();
-            if self.hides(&shown) {
+            self.place.pass(&item);
+            if item.shown.is_history() && !self.how.history {
                 continue;
             }
-            return self.frame(shown).await;
+            return self.frame(item).await;
         }
     }
 
     /// Goes on with what is committed already, and then ends.
     fn show_the_rest(&mut self) {
         self.at_end = AtEnd::Stopping;
-        let rest = self.desk.runtime.events(&self.key, self.cursor, Follow::Available);
-        self.shown = rest.map_ok(Shown::Event).boxed();
+        self.items = self.place.items(&self.desk.runtime, &self.key, Follow::Available, false);
     }
 
-    fn hides(&self, shown: &Shown) -> bool {
-        shown.is_history() && !self.query.history
-    }
-
-    async fn frame(&mut self, shown: Shown) -> Frame {
-        let (id, name) = (shown.cursor().to_string(), shown.kind());
-        let data = if let Shown::Event(entry) = shown {
-            match event(&self.desk.runtime, &self.key, entry, self.query.messages).await {
-                Ok(view) => Frame::default().json_data(view),
+    async fn frame(&mut self, item: TreeShown) -> Frame {
+        let name = item.shown.kind();
+        let of = match self.place {
+            Place::Session(_) => None,
+            Place::Tree(_) => Some(MemberView::from(&*item.member)),
+        };
+        let key = SessionKey::new(self.key.tenant.clone(), item.member.session.clone());
+        let data = if let Shown::Event(entry) = item.shown {
+            match self.event(&key, entry).await {
+                Ok(view) => data(of, view),
                 Err(problem) => return self.failed(problem),
             }
         } else {
-            Frame::default().json_data(&shown)
+            data(of, item.shown)
         };
-        // All maps in these types have text keys, so they can be written as JSON.
-        data.unwrap_or_default().id(id).event(name)
+        data.id(self.place.to_string()).event(name)
+    }
+
+    /// Returns an event as it is shown, with the message that it announces, if messages are asked for.
+    async fn event(&mut self, key: &SessionKey, entry: EventEntry) -> Result<EventView, Problem> {
+        let EventEntry { seq, at, event, .. } = entry;
+        let message = if let Event::Message { seq, .. } = &event
+            && self.how.messages
+        {
+            self.ahead.message(&self.desk.runtime, key, *seq).await?
+        } else {
+            None
+        };
+        Ok(EventView { seq, at, event, message })
     }
 
     fn failed(&mut self, problem: Problem) -> Frame {
@@ -126,26 +138,19 @@ impl Reader {
 
     fn end(&mut self, reason: Reason) -> Frame {
         self.at_end = AtEnd::Over;
-        let end = End { reason, cursor: self.cursor };
-        Frame::default().id(self.cursor.to_string()).event("end").json_data(end).unwrap_or_default()
+        let cursor = self.place.to_string();
+        let end = End { reason, cursor: cursor.clone() };
+        Frame::default().id(cursor).event("end").json_data(end).unwrap_or_default()
     }
 }
 
-/// Returns an event as it is shown, with the message that it announces, if `messages` are asked for.
-async fn event(
-    runtime: &Runtime,
-    key: &SessionKey,
-    entry: EventEntry,
-    messages: bool,
-) -> Result<EventView, Problem> {
-    let EventEntry { seq, at, event, .. } = entry;
-    let message = if let Event::Message { seq, .. } = &event
-        && messages
-    {
-        let before = MessageSeq(seq.0.saturating_sub(1));
-        runtime.messages_after(key, before, 1).await?.into_iter().next().map(Into::into)
-    } else {
-        None
+/// Returns a frame with this content. In a tree, the content names its session.
+fn data(of: Option<MemberView>, item: impl Serialize) -> Frame {
+    let frame = Frame::default();
+    // All maps in these types have text keys, so they can be written as JSON.
+    let written = match of {
+        None => frame.json_data(item),
+        Some(member) => frame.json_data(OfMember { member, item }),
     };
-    Ok(EventView { seq, at, event, message })
+    written.unwrap_or_default()
 }
