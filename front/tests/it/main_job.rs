@@ -10,7 +10,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::bench::{PATIENCE, Server, tenant, told};
+use crate::bench::{PATIENCE, Server, callers, chief, tenant, told};
 
 #[tokio::test]
 async fn a_session_runs_asks_and_ends() {
@@ -257,4 +257,25 @@ async fn signals_that_no_call_has_taken_are_listed() {
     assert_eq!(held[0]["body"], json!({ "order": 7, "api_key": "[redacted]" }));
     assert_eq!(held[1]["body"], json!(null));
     assert!(held[0]["item"].as_u64() < held[1]["item"].as_u64() && held[0]["at"].is_u64(), "{held}");
+}
+
+#[tokio::test]
+async fn a_stop_before_a_turn_begins_says_that_one_is_due_and_its_message_can_be_withdrawn() {
+    // No worker here runs this agent.
+    let server = Server::with(callers(), |options| options.agent(chief()).served_elsewhere()).await;
+    let new = json!({ "agent": "chief", "message": "delegate", "session": "s" });
+    let started = server.post("/v1/sessions", &new).await.1;
+    let stop = async || server.post("/v1/sessions/s/interrupt", &json!({ "reason": "enough" })).await;
+    assert_eq!(stop().await, (StatusCode::OK, json!({ "waits": false, "due": true })));
+    let queue = "/v1/sessions/s/queue";
+    assert_eq!(server.get(queue).await["items"][0]["text"], "delegate", "it was not harmed");
+    let item = format!("{queue}/{}", started["item"]);
+    let withdrawn = server.ask(Method::DELETE, &item).send().await.unwrap();
+    assert_eq!(withdrawn.status(), StatusCode::NO_CONTENT);
+    assert_eq!(server.get(queue).await["items"], json!([]));
+
+    let session = server.session("hello").await;
+    server.parked(&session).await;
+    let stopped = server.post(&format!("{session}/interrupt"), &json!({ "reason": "enough" })).await;
+    assert_eq!(stopped, (StatusCode::OK, json!({ "waits": false, "due": false })));
 }
