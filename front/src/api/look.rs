@@ -1,5 +1,6 @@
 //! A closer look at a session: its tree, its runs, its custom state; and signals to it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
@@ -49,6 +50,11 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
         )
 }
 
+/// The most sessions of a tree in one answer, unless a caller asks for more.
+const TREE_SESSIONS: u32 = 200;
+/// The most sessions of a tree in one answer.
+const TREE_SESSIONS_MAX: u32 = 1_000;
+
 /// The part of a tree that is shown.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +62,8 @@ struct Depth {
     /// Also shows children whose outcomes have come.
     #[serde(default)]
     ended: bool,
+    /// The most sessions: 200 by default, 1,000 at most.
+    limit: Option<NonZeroU32>,
 }
 
 /// A session with its children.
@@ -66,6 +74,8 @@ struct TreeView {
     items: Vec<MemberView>,
     /// The usage of all of them together.
     usage: Usage,
+    /// False if the tree has more sessions. List those with the label `parent`, page by page.
+    is_whole: bool,
 }
 
 /// A session of a tree.
@@ -125,8 +135,11 @@ async fn tree(
     In(of): In<Of>,
     Asked(depth): Asked<Depth>,
 ) -> Answer<Json<TreeView>> {
-    let Tree { entries, usage, .. } = desk.runtime.tree(&caller.key(of.session), depth.ended).await?;
-    Ok(Json(TreeView { items: entries.into_iter().map(Into::into).collect(), usage }))
+    let limit = depth.limit.map_or(TREE_SESSIONS, NonZeroU32::get).min(TREE_SESSIONS_MAX);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let key = caller.key(of.session);
+    let Tree { entries, usage, is_whole, .. } = desk.runtime.tree_within(&key, depth.ended, limit).await?;
+    Ok(Json(TreeView { items: entries.into_iter().map(Into::into).collect(), usage, is_whole }))
 }
 
 /// A run of a session.

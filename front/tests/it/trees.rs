@@ -71,3 +71,21 @@ async fn a_reader_of_a_tree_goes_on_after_any_item_and_gets_nothing_twice() {
     let none = server.ask(Method::GET, "/v1/sessions/none/tree/events").send().await.unwrap();
     assert_eq!(told(none).await.0, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn a_tree_is_shown_within_a_limit_and_its_children_are_listed_by_pages() {
+    let (server, ..) = followed().await;
+    let tree = async |query: &str| {
+        let tree = server.get(&format!("/v1/sessions/root/tree?ended=true{query}")).await;
+        (tree["items"].as_array().unwrap().len(), tree["is_whole"].clone())
+    };
+    assert_eq!(tree("").await, (3, json!(true)));
+    assert_eq!(tree("&limit=3").await, (3, json!(true)));
+    assert_eq!(tree("&limit=2").await, (2, json!(false)));
+    assert_eq!(tree("&limit=1").await, (1, json!(false)));
+    let page = server.get("/v1/sessions?label=parent%3Droot&limit=1").await;
+    let next = format!("/v1/sessions?label=parent%3Droot&limit=1&after={}", page["next"].as_str().unwrap());
+    let rest = server.get(&next).await;
+    let children = [&page, &rest].map(|page| page["items"][0]["session"].clone());
+    assert!(children[0] != children[1] && rest["next"].is_null(), "{page} {rest}");
+}
