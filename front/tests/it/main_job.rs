@@ -274,6 +274,18 @@ async fn a_stop_before_a_turn_begins_says_that_one_is_due_and_its_message_can_be
     assert_eq!(withdrawn.status(), StatusCode::NO_CONTENT);
     assert_eq!(server.get(queue).await["items"], json!([]));
 
+    for text in ["one", "two", "three"] {
+        server.post("/v1/sessions/s/messages", &json!({ "text": text })).await;
+    }
+    let page = server.get(&format!("{queue}?limit=2")).await;
+    assert_eq!((&page["items"][0]["text"], &page["items"][1]["text"]), (&json!("one"), &json!("two")));
+    assert_eq!(page["next"], page["items"][1]["item"]);
+    let rest = server.get(&format!("{queue}?limit=2&after={}", page["next"])).await;
+    assert_eq!(
+        (&rest["items"][0]["text"], &rest["items"][1], &rest["next"]),
+        (&json!("three"), &json!(null), &json!(null))
+    );
+
     let session = server.session("hello").await;
     server.parked(&session).await;
     let stopped = server.post(&format!("{session}/interrupt"), &json!({ "reason": "enough" })).await;
