@@ -195,3 +195,80 @@ fn what_a_server_lets_in_depends_on_who_can_reach_it() {
     let (_all, url) = serve(&fixture, &["--all-tenants"]);
     assert_eq!(ask(&format!("{url}/v1/sessions"), theirs, &[]).0, 200);
 }
+
+const GATED: &str = r#"
+name = "porter"
+model = "scripted:gated.toml"
+root = "files"
+
+[[tool]]
+name = "carry"
+description = "Waits until the gate is open"
+command = ["sh", "-c", "touch began; until [ -e gate ]; do sleep 0.02; done; echo carried"]
+effect = "read_only"
+parameters = { type = "object" }
+
+[[approval]]
+tool = "carry"
+action = "allow"
+"#;
+
+const GATED_SCRIPT: &str = r#"
+[[turns]]
+when = { result_of = "carry", result_status = "done" }
+say = "It is there."
+
+[[turns]]
+calls = [{ tool = "carry", arguments = {} }]
+"#;
+
+#[test]
+fn a_server_that_is_told_to_stop_is_not_ready_while_its_runs_go_on() {
+    let fixture = fixture();
+    fixture.write("gated.toml", GATED_SCRIPT);
+    fixture.write("porter.toml", GATED);
+    let (ann, _) = token(&fixture, "ann", "read,send");
+    let (server, url) = serve(&fixture, &["porter.toml", "--drain", "turn"]);
+    let offered = get(&format!("{url}/v1/agents"), &ann);
+    assert_eq!(offered["items"].as_array().map(Vec::len), Some(2), "each file gives an agent: {offered}");
+    let ready = format!("{url}/v1/ready");
+    assert_eq!(ask(&ready, "none", &[]).0, 200);
+    let new = json!({ "agent": "porter", "message": "carry it", "session": "s" });
+    assert_eq!(post(&format!("{url}/v1/sessions"), &ann, &new).0, 201);
+    wait_until("the call runs", || fixture.has("files/began"));
+    let events = format!("{url}/v1/sessions/s/events");
+    let token = ann.clone();
+    let reader = std::thread::spawn(move || ask(&events, &token, &["-N"]));
+
+    server.signal(Signal::TERM);
+    wait_until("it is not ready", || ask(&ready, "none", &[]).0 == 503);
+    assert_eq!(ask(&format!("{url}/v1/health"), "none", &[]).0, 200, "it lives");
+    assert_eq!(get(&format!("{url}/v1/sessions/s"), &ann)["status"], "active", "its run goes on");
+    let new = json!({ "agent": "clerk", "message": "make a note", "session": "later" });
+    let (status, said) = post(&format!("{url}/v1/sessions"), &ann, &new);
+    assert_eq!(status, 201, "it is stored, for other workers: {said}");
+    assert!(!reader.is_finished(), "streams go on");
+
+    fixture.write("files/gate", "");
+    server.end().ends(0);
+    let (_, stream) = reader.join().unwrap();
+    assert!(stream.contains(r#""type":"done""#) && stream.contains("event: end"), "{stream}");
+    let shown = fixture.run(&["sessions", "show", "s", "--json"]).ends(0).lines()[0].clone();
+    assert_eq!(shown["status"], "idle", "the turn was finished here: {shown}");
+}
+
+#[test]
+fn a_server_lingers_so_that_load_balancers_learn_that_it_stops() {
+    let fixture = fixture();
+    let (ann, _) = token(&fixture, "ann", "read");
+    let (server, url) = serve(&fixture, &["--linger", "10m"]);
+    server.signal(Signal::TERM);
+    wait_until("it is not ready", || ask(&format!("{url}/v1/ready"), "none", &[]).0 == 503);
+    assert_eq!(
+        ask(&format!("{url}/v1/sessions"), &ann, &[]).0,
+        200,
+        "it has no run, and answers all the same"
+    );
+    server.signal(Signal::TERM);
+    server.end().ends(143);
+}

@@ -15,9 +15,11 @@ use crate::streams::Streams;
 pub(crate) struct Desk {
     pub(crate) runtime: Runtime,
     pub(crate) access: Access,
-    pub(crate) agents: Agents,
+    agents: Agents,
+    others: Vec<Arc<Agent>>,
     pub(crate) served_elsewhere: bool,
     pub(crate) streams: Streams,
+    pub(crate) leaves: CancellationToken,
     pub(crate) stop: CancellationToken,
     #[cfg(feature = "mcp")]
     pub(crate) body_bytes_max: usize,
@@ -25,16 +27,35 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(runtime: Runtime, options: FrontOptions) -> Self {
+        let FrontOptions {
+            access,
+            agents,
+            others,
+            served_elsewhere,
+            streams_max,
+            leaves,
+            stop,
+            #[cfg(feature = "mcp")]
+            body_bytes_max,
+            ..
+        } = options;
         Self {
             runtime,
-            access: options.access,
-            agents: options.agents,
-            served_elsewhere: options.served_elsewhere,
-            streams: Streams::new(options.streams_max),
-            stop: options.stop,
+            access,
+            agents,
+            others,
+            served_elsewhere,
+            streams: Streams::new(streams_max),
+            leaves,
+            stop,
             #[cfg(feature = "mcp")]
-            body_bytes_max: options.body_bytes_max,
+            body_bytes_max,
         }
+    }
+
+    /// Returns the agents with which sessions can be started.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.agents.all().chain(&self.others)
     }
 
     /// Returns the agent with this name, or the only agent that is offered.
@@ -42,11 +63,13 @@ impl Desk {
         if let Some(name) = name {
             return self.agent(name, None);
         }
-        let mut names = self.agents.all().map(|agent| agent.spec().name.as_str());
+        let mut names = self.offered().map(|agent| agent.spec().name.as_str());
         let first = names.next();
         match first.filter(|first| names.all(|name| name == *first)) {
             Some(only) => self.agent(only, None),
-            None => Err(Problem::invalid("agent: is missing, and more or less than one agent is offered here")),
+            None => {
+                Err(Problem::invalid("agent: is missing, and more or less than one agent is offered here"))
+            }
         }
     }
 
@@ -56,7 +79,10 @@ impl Desk {
             Some(version) => self.agents.get(name, version),
             None => self.agents.newest(name),
         };
-        found.ok_or_else(|| {
+        let named = |agent: &&Arc<Agent>| {
+            agent.spec().name == name && (version.is_none() || agent.version() == version)
+        };
+        found.or_else(|| self.others.iter().find(named)).ok_or_else(|| {
             let which = version.map(|version| format!(" version {version:?}")).unwrap_or_default();
             Problem::not_found("agent_unknown", format!("agent {name:?}{which}: it is not offered here"))
         })

@@ -33,7 +33,9 @@ mod streams;
 mod ui;
 mod wire;
 
-pub use access::{Access, Caller, May, NoTokens, OneTimeLink, StoredTokens, TokenError, TokenInfo, Tokens, UnknownMay};
+pub use access::{
+    Access, Caller, May, NoTokens, OneTimeLink, StoredTokens, TokenError, TokenInfo, Tokens, UnknownMay,
+};
 pub use guard::{Guard, InvalidOrigin};
 #[cfg(feature = "mcp")]
 pub use mcp::{McpEnded, serve_mcp};

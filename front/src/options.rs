@@ -1,6 +1,8 @@
 //! The settings of the front.
 
-use holdover_runtime_local::{Agents, CancellationToken};
+use std::sync::Arc;
+
+use holdover_runtime_local::{Agent, Agents, CancellationToken};
 
 use crate::access::Access;
 
@@ -9,9 +11,11 @@ use crate::access::Access;
 pub struct FrontOptions {
     pub(crate) access: Access,
     pub(crate) agents: Agents,
+    pub(crate) others: Vec<Arc<Agent>>,
     pub(crate) served_elsewhere: bool,
     pub(crate) streams_max: usize,
     pub(crate) body_bytes_max: usize,
+    pub(crate) leaves: CancellationToken,
     pub(crate) stop: CancellationToken,
 }
 
@@ -28,9 +32,11 @@ impl FrontOptions {
         Self {
             access,
             agents: Agents::new(),
+            others: Vec::new(),
             served_elsewhere: false,
             streams_max: Self::STREAMS_MAX,
             body_bytes_max: Self::BODY_BYTES_MAX,
+            leaves: CancellationToken::new(),
             stop: CancellationToken::new(),
         }
     }
@@ -39,6 +45,14 @@ impl FrontOptions {
     #[must_use]
     pub fn agents(self, agents: Agents) -> Self {
         Self { agents, ..self }
+    }
+
+    /// Adds an agent with which callers may start sessions. Unlike those of [`agents`](Self::agents), it may have the queue
+    /// of another one, if its name differs.
+    #[must_use]
+    pub fn agent(mut self, agent: Arc<Agent>) -> Self {
+        self.others.push(agent);
+        self
     }
 
     /// Allows agents that only other programs serve. Otherwise, a session of an agent that the runtime does not find is
@@ -58,6 +72,13 @@ impl FrontOptions {
     #[must_use]
     pub fn body_bytes_max(self, body_bytes_max: usize) -> Self {
         Self { body_bytes_max, ..self }
+    }
+
+    /// Sets the token that is cancelled when this process is about to stop. From then on, `/v1/ready` answers 503, so that
+    /// load balancers send requests elsewhere. Everything else goes on.
+    #[must_use]
+    pub fn leaves(self, leaves: CancellationToken) -> Self {
+        Self { leaves, ..self }
     }
 
     /// Sets the token that ends all streams when it is cancelled. Each stream ends with the cursor from which its reader

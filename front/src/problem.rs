@@ -28,7 +28,7 @@ pub(crate) struct Problem {
 /// A problem (RFC 9457).
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
-struct Told<'a> {
+pub(crate) struct Told<'a> {
     /// Always `about:blank`: the status says what kind of problem it is.
     r#type: &'static str,
     /// The name of the status.

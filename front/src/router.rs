@@ -13,11 +13,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use holdover_runtime_local::Runtime;
 
-use crate::{agui, api, chat};
 use crate::desk::Desk;
 use crate::openapi::described;
 use crate::options::FrontOptions;
 use crate::problem::Problem;
+use crate::{agui, api, chat};
 
 /// Returns the router of the front. It runs no sessions; workers do.
 ///

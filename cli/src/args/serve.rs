@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -15,7 +16,7 @@ Other programs give tasks to the agents of these files with POST /agents/NAME/ta
 
 Without --token-env, tasks are taken only on an address of this machine without --host and --origin, from every program there. On such an address, only requests whose header Host names this machine (localhost, 127.0.0.1 or [::1]) or a host of --host are answered. With --host or --origin, this holds on every address. Requests of pages of other sites are refused, except those of --origin. Outcomes are sent only to addresses that begin with a URL of --replies-to; the program that gave the task can ask for its outcome in any case. With --address, the agents that get tasks from here are told where to send the outcomes.
 
-The command stops in the same way as holdover work.
+The command stops in the same way as holdover work. From the signal on, /v1/ready answers 503; other requests are answered, and streams go on, until the running calls have returned and --linger is over.
 
 Examples:
   holdover serve geologist.toml
@@ -43,6 +44,9 @@ pub(crate) struct Serve {
     /// Send outcomes to addresses that begin with this URL; may be repeated
     #[arg(long, value_name = "URL")]
     pub(crate) replies_to: Vec<String>,
+    /// After a stop signal, go on answering for at least this long, so that load balancers learn that the process stops
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub(crate) linger: Duration,
     #[command(flatten)]
     pub(crate) work: Work,
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use holdover_front::{Access, Caller, FrontOptions, McpEnded, serve_mcp};
-use holdover_runtime_local::{Agent, Agents};
+use holdover_runtime_local::Agent;
 use tokio::io::{stdin, stdout};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::serve::agents_of;
-use super::work::works;
+use super::work::{Around, works};
 use crate::args::{Common, Mcp};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
@@ -30,7 +30,8 @@ pub(crate) async fn mcp(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
     if args.no_work {
         return alone(&common, caller, agents).await;
     }
-    let speaks = |front: &Front| {
+    let around = Around { over: over.clone(), ..Around::default() };
+    let speaks = |front: &Front, _leaves| {
         let serving = speak(front, caller, agents, &over);
         let over = over.clone();
         Ok(async move {
@@ -38,7 +39,7 @@ pub(crate) async fn mcp(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
             told(serving.await);
         })
     };
-    works(&common, &args.work, None, &over, speaks).await
+    works(&common, &args.work, around, speaks).await
 }
 
 /// Serves without a worker.
@@ -63,8 +64,9 @@ fn speak(
     over: &CancellationToken,
 ) -> JoinHandle<Result<(), McpEnded>> {
     let (stop, over) = (over.child_token(), over.clone());
-    let agents: Agents = agents.into_iter().collect();
-    let options = FrontOptions::new(Access::Anyone(caller.clone())).agents(agents).stop(stop);
+    let options = FrontOptions::new(Access::Anyone(caller.clone())).stop(stop);
+    // The agents of files have one queue, so they are no `Agents`.
+    let options = agents.into_iter().fold(options, FrontOptions::agent);
     let serving = serve_mcp(front.runtime.clone(), options, caller, stdin(), stdout());
     note("MCP is spoken on standard input and output");
     tokio::spawn(async move {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use holdover_core::ids::TenantId;
 use holdover_elsewhere::{Callers, HttpElsewhere};
 use holdover_front::{Access, FrontOptions, Guard, Server, StoredTokens};
-use holdover_runtime_local::{Agent, Agents};
+use holdover_runtime_local::Agent;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::run::{agent_of, instead_of};
-use super::work::works;
+use super::work::{Around, works};
 use crate::args::{Common, Drive, Serve};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
@@ -33,8 +33,9 @@ pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure
     let listener = listener.map_err(|error| Failure::failed(format!("--listen {}: {error}", args.listen)))?;
     // The worker runs the sessions of this tenant only, so others are not served either.
     let tenant = (!args.work.all_tenants).then(|| common.tenant.clone());
-    let listens = |front: &Front| listen(front, listener, agents, callers, guard, tenant);
-    works(common, &args.work, Some(Arc::new(wire)), &CancellationToken::new(), listens).await
+    let listens = |front: &Front, leaves| listen(front, listener, agents, callers, guard, tenant, leaves);
+    let around = Around { elsewhere: Some(Arc::new(wire)), linger: args.linger, ..Around::default() };
+    works(common, &args.work, around, listens).await
 }
 
 /// Returns the agents of some files. Each has a name of its own.
@@ -98,7 +99,7 @@ fn guard(args: &Serve) -> Result<Guard, Failure> {
 }
 
 /// Accepts requests until the returned future is awaited. That future then answers the requests that have already
-/// arrived.
+/// arrived. Once `leaves` is cancelled, load balancers are told to send requests elsewhere.
 fn listen(
     front: &Front,
     listener: TcpListener,
@@ -106,6 +107,7 @@ fn listen(
     callers: Callers,
     guard: Guard,
     tenant: Option<TenantId>,
+    leaves: CancellationToken,
 ) -> Result<impl Future<Output = ()> + use<>, Failure> {
     let at = listener.local_addr().map_err(|error| Failure::failed(format!("--listen: {error}")))?;
     front.out.passing(front.out.dim(&format!(
@@ -122,8 +124,9 @@ fn listen(
     let stop = CancellationToken::new();
     let tokens = StoredTokens::new(front.runtime.clone()).only(tenant);
     let access = Access::Tokens(Arc::new(tokens));
-    let offered: Agents = agents.iter().cloned().collect();
-    let options = FrontOptions::new(access).agents(offered).stop(stop.clone());
+    let options = FrontOptions::new(access).leaves(leaves).stop(stop.clone());
+    // The agents of files have one queue, so they are no `Agents`.
+    let options = agents.iter().cloned().fold(options, FrontOptions::agent);
     let sessions = holdover_front::router(front.runtime.clone(), options);
     let app = sessions.merge(holdover_elsewhere::router(front.runtime.clone(), agents, callers));
     let server = Server::default().connections_max(connections_max());

@@ -78,6 +78,7 @@ pub struct Image {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 struct Written {
+    /// The picture, in base64.
     data: String,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Requirements: U07, U08, B44, B48, B49, C40.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -108,8 +108,26 @@ pub fn settle(inbox: Vec<StoredItem>) -> Settled {
 /// Messages about the ends of background children are left out.
 pub fn queued(inbox: Vec<StoredItem>) -> Vec<(StoredItem, Said)> {
     let items = settle(inbox).items;
-    let messages = items.iter().filter(|item| waits(item) && !is_end_key(&item.key));
-    messages.map(|item| (item.clone(), said_in(&items, item))).collect()
+    // If several changes replace a text, the last one counts.
+    let mut replaced: BTreeMap<InboxSeq, (String, Mentions)> = items.iter().filter_map(replacement).collect();
+    let messages = items.into_iter().filter(|item| waits(item) && !is_end_key(&item.key));
+    let current = |item: StoredItem| {
+        let said = said(&item);
+        let said = match replaced.remove(&item.seq) {
+            Some((text, mentions)) => Said { text, mentions, ..said },
+            None => said,
+        };
+        (item, said)
+    };
+    messages.map(current).collect()
+}
+
+/// Returns the message whose text this item replaces, with the new text and its files.
+fn replacement(item: &StoredItem) -> Option<(InboxSeq, (String, Mentions))> {
+    match change_of(item)? {
+        QueueChange::Replaced { of, text, mentions } => Some((of, (text, mentions))),
+        QueueChange::Withdrawn { .. } => None,
+    }
 }
 
 /// Returns the current content of a message of `inbox`. If several changes replace its text, the last one

@@ -138,7 +138,9 @@ impl Encoder {
             }),
             // The end of the run names all that waits.
             Moment::Waits(_) => {}
-            Moment::Delegated { call, agent, children } => self.delegated(call, &agent, children, &mut events),
+            Moment::Delegated { call, agent, children } => {
+                self.delegated(call, &agent, children, &mut events)
+            }
             Moment::Returned(result) => self.returned(*result, &mut events),
             Moment::Ended(end) => self.end(end, &mut events).await?,
         }
@@ -259,9 +261,8 @@ impl Encoder {
     async fn usage(&self) -> Result<Vec<Value>, Problem> {
         let response = self.runtime.response(&self.key).await?;
         let usage = response.and_then(|response| response.usage);
-        let told = usage.map(|usage| {
-            json!({ "inputTokens": usage.tokens.input, "outputTokens": usage.tokens.output })
-        });
+        let told = usage
+            .map(|usage| json!({ "inputTokens": usage.tokens.input, "outputTokens": usage.tokens.output }));
         Ok(told.into_iter().collect())
     }
 }

@@ -7,41 +7,102 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
 pub(super) enum Event {
-    RunStarted { thread_id: String, run_id: String, protocol_version: &'static str },
-    RunFinished { thread_id: String, run_id: String, outcome: Outcome, usage: Vec<Value> },
-    RunError { message: String, code: String },
-    StepStarted { step_name: String },
-    StepFinished { step_name: String },
-    TextMessageStart { message_id: String, role: &'static str },
-    TextMessageContent { message_id: String, delta: String },
-    TextMessageEnd { message_id: String },
-    ReasoningStart { message_id: String },
-    ReasoningMessageStart { message_id: String, role: &'static str },
-    ReasoningMessageContent { message_id: String, delta: String },
-    ReasoningMessageEnd { message_id: String },
-    ReasoningEnd { message_id: String },
+    RunStarted {
+        thread_id: String,
+        run_id: String,
+        protocol_version: &'static str,
+    },
+    RunFinished {
+        thread_id: String,
+        run_id: String,
+        outcome: Outcome,
+        usage: Vec<Value>,
+    },
+    RunError {
+        message: String,
+        code: String,
+    },
+    StepStarted {
+        step_name: String,
+    },
+    StepFinished {
+        step_name: String,
+    },
+    TextMessageStart {
+        message_id: String,
+        role: &'static str,
+    },
+    TextMessageContent {
+        message_id: String,
+        delta: String,
+    },
+    TextMessageEnd {
+        message_id: String,
+    },
+    ReasoningStart {
+        message_id: String,
+    },
+    ReasoningMessageStart {
+        message_id: String,
+        role: &'static str,
+    },
+    ReasoningMessageContent {
+        message_id: String,
+        delta: String,
+    },
+    ReasoningMessageEnd {
+        message_id: String,
+    },
+    ReasoningEnd {
+        message_id: String,
+    },
     ToolCallStart {
         tool_call_id: String,
         tool_call_name: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         parent_message_id: Option<String>,
     },
-    ToolCallArgs { tool_call_id: String, delta: String },
-    ToolCallEnd { tool_call_id: String },
-    ToolCallResult { message_id: String, tool_call_id: String, content: Value, role: &'static str },
-    StateSnapshot { snapshot: Value },
+    ToolCallArgs {
+        tool_call_id: String,
+        delta: String,
+    },
+    ToolCallEnd {
+        tool_call_id: String,
+    },
+    ToolCallResult {
+        message_id: String,
+        tool_call_id: String,
+        content: Value,
+        role: &'static str,
+    },
+    StateSnapshot {
+        snapshot: Value,
+    },
     /// A patch as RFC 6902 defines it.
-    StateDelta { delta: Vec<Value> },
-    MessagesSnapshot { messages: Vec<Value> },
+    StateDelta {
+        delta: Vec<Value>,
+    },
+    MessagesSnapshot {
+        messages: Vec<Value>,
+    },
     SubagentStarted {
         subagent_run_id: String,
         name: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         parent_tool_call_id: Option<String>,
     },
-    SubagentFinished { subagent_run_id: String, outcome: SubagentOutcome },
-    SubagentError { subagent_run_id: String, message: String },
-    Custom { name: &'static str, value: Value },
+    SubagentFinished {
+        subagent_run_id: String,
+        outcome: SubagentOutcome,
+    },
+    SubagentError {
+        subagent_run_id: String,
+        message: String,
+    },
+    Custom {
+        name: &'static str,
+        value: Value,
+    },
 }
 
 /// The way in which a run ends.

@@ -72,9 +72,7 @@ async fn run(
             None => (EventCursor::START, From::Cursor),
             Some(session) => match newest_answer(&desk, &session).await?.filter(|newest| newest.runs) {
                 Some(newest) => (newest.after, From::Message),
-                None => {
-                    (EventCursor::after(session.incarnation, session.last_event), From::Cursor)
-                }
+                None => (EventCursor::after(session.incarnation, session.last_event), From::Cursor),
             },
         },
     };

@@ -18,6 +18,6 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
 }
 
 async fn list(State(desk): Here, _: By<ToRead>) -> Answer<Json<Page<AgentView>>> {
-    let agents = desk.agents.all().map(|agent| AgentView::from(&**agent));
+    let agents = desk.offered().map(|agent| AgentView::from(&**agent));
     Ok(Json(Page { items: agents.collect(), next: None }))
 }

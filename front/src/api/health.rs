@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::get_with;
+use aide::transform::TransformOperation;
 use axum::Json;
 use axum::extract::State;
 use holdover_core::ids::{SessionId, SessionKey, TenantId};
@@ -12,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::{Answer, Here, operation};
+use super::{Answer, Here};
 use crate::desk::Desk;
 use crate::problem::Problem;
 
@@ -23,19 +24,22 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
         .api_route(
             "/health",
-            get_with(health, operation!("health", "operation", "Says that this process lives.")),
+            get_with(health, |operation| described(operation, "health", "Says that this process lives.")),
         )
         .api_route(
             "/ready",
-            get_with(
-                ready,
-                operation!(
-                    "ready",
-                    "operation",
-                    "Says that this process takes requests and reaches its store."
-                ),
-            ),
+            get_with(ready, |operation| {
+                described(operation, "ready", "Says that this process takes requests and reaches its store.")
+            }),
         )
+}
+
+/// Describes an operation that needs no token. Only a [`Guard`](crate::Guard) refuses it.
+fn described<'a>(operation: TransformOperation<'a>, id: &str, summary: &str) -> TransformOperation<'a> {
+    let operation = operation.id(id).tag("operation").summary(summary);
+    operation.response_with::<403, Problem, _>(|response| {
+        response.description("The request names a host, or is sent by a site, that is not served here.")
+    })
 }
 
 /// A process that lives.
@@ -54,7 +58,7 @@ async fn health() -> Json<Health> {
 }
 
 async fn ready(State(desk): Here) -> Answer<Json<Health>> {
-    if desk.stop.is_cancelled() {
+    if desk.leaves.is_cancelled() || desk.stop.is_cancelled() {
         return Err(Problem::unavailable("this process is told to stop"));
     }
     let key = || {

@@ -1,5 +1,6 @@
 //! A closer look at a session: its tree, its runs, its custom state; and signals to it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
@@ -7,12 +8,13 @@ use aide::axum::routing::{get_with, post_with};
 use axum::Json;
 use axum::extract::State;
 use holdover_core::engine::RunKind;
-use holdover_core::ids::{CallId, Epoch, SessionId, WorkerId};
+use holdover_core::ids::{CallId, Epoch, InboxSeq, SessionId, WorkerId};
 use holdover_core::machine::Usage;
 use holdover_core::parameters::redacted_value;
+use holdover_core::signal::SignalName;
 use holdover_core::store::{OutcomeKind, PageRequest, SessionStatus};
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{Signal, Tree, TreeEntry};
+use holdover_runtime_local::{ChildPlace, HeldSignal, Signal, Tree, TreeEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -40,9 +42,18 @@ pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
         )
         .api_route(
             "/sessions/{session}/signals",
-            post_with(signal, operation!("sendSignal", "messages", "Sends a named signal to a session.")),
+            post_with(signal, operation!("sendSignal", "messages", "Sends a named signal to a session."))
+                .get_with(
+                    signals,
+                    operation!("listSignals", "messages", "Lists the signals that no call has taken yet."),
+                ),
         )
 }
+
+/// The most sessions of a tree in one answer, unless a caller asks for more.
+const TREE_SESSIONS: u32 = 200;
+/// The most sessions of a tree in one answer.
+const TREE_SESSIONS_MAX: u32 = 1_000;
 
 /// The part of a tree that is shown.
 #[derive(Deserialize, JsonSchema)]
@@ -51,6 +62,8 @@ struct Depth {
     /// Also shows children whose outcomes have come.
     #[serde(default)]
     ended: bool,
+    /// The most sessions: 200 by default, 1,000 at most.
+    limit: Option<NonZeroU32>,
 }
 
 /// A session with its children.
@@ -61,6 +74,8 @@ struct TreeView {
     items: Vec<MemberView>,
     /// The usage of all of them together.
     usage: Usage,
+    /// False if the tree has more sessions. List those with the label `parent`, page by page.
+    is_whole: bool,
 }
 
 /// A session of a tree.
@@ -86,7 +101,7 @@ struct MemberView {
 /// The call that a child answers.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ChildPlace")]
-struct PlaceView {
+pub(super) struct PlaceView {
     /// The session of the call.
     parent: SessionId,
     /// The call.
@@ -95,16 +110,18 @@ struct PlaceView {
     index: u32,
 }
 
+impl From<ChildPlace> for PlaceView {
+    fn from(of: ChildPlace) -> Self {
+        Self { parent: of.parent, call: of.call, index: of.index }
+    }
+}
+
 impl From<TreeEntry> for MemberView {
     fn from(of: TreeEntry) -> Self {
         Self {
             session: (&of.session).into(),
             depth: of.depth,
-            place: of.place.map(|place| PlaceView {
-                parent: place.parent,
-                call: place.call,
-                index: place.index,
-            }),
+            place: of.place.map(Into::into),
             waits: of.waits,
             usage: of.usage,
             outcome: of.outcome.map(Into::into),
@@ -118,8 +135,11 @@ async fn tree(
     In(of): In<Of>,
     Asked(depth): Asked<Depth>,
 ) -> Answer<Json<TreeView>> {
-    let Tree { entries, usage, .. } = desk.runtime.tree(&caller.key(of.session), depth.ended).await?;
-    Ok(Json(TreeView { items: entries.into_iter().map(Into::into).collect(), usage }))
+    let limit = depth.limit.map_or(TREE_SESSIONS, NonZeroU32::get).min(TREE_SESSIONS_MAX);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let key = caller.key(of.session);
+    let Tree { entries, usage, is_whole, .. } = desk.runtime.tree_within(&key, depth.ended, limit).await?;
+    Ok(Json(TreeView { items: entries.into_iter().map(Into::into).collect(), usage, is_whole }))
 }
 
 /// A run of a session.
@@ -208,4 +228,36 @@ async fn signal(
     let signal = signal.with(&named.body).map_err(|why| Problem::invalid(format!("body: {why}")))?;
     let delivered = desk.runtime.signal(&caller.key(of.session), signal.once(key)).await?;
     Ok(Accepted(delivered.into()))
+}
+
+/// A signal that no call has taken yet.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HeldSignal")]
+struct HeldView {
+    /// The number of the signal in the inbox of the session.
+    item: InboxSeq,
+    /// The name of the signal.
+    name: SignalName,
+    /// The content of the signal. Values whose names look like those of secrets are replaced.
+    body: Value,
+    /// The time of the delivery.
+    at: Timestamp,
+}
+
+impl From<HeldSignal> for HeldView {
+    fn from(of: HeldSignal) -> Self {
+        // A signal is accepted only if its body is JSON.
+        let body = serde_json::from_str(&of.body).unwrap_or_default();
+        let body = redacted_value(of.name.as_str(), body);
+        Self { item: of.item, name: of.name, body, at: of.at }
+    }
+}
+
+async fn signals(
+    State(desk): Here,
+    By(caller, _): By<ToRead>,
+    In(of): In<Of>,
+) -> Answer<Json<Page<HeldView>>> {
+    let held = desk.runtime.held_signals(&caller.key(of.session)).await?;
+    Ok(Json(Page { items: held.into_iter().map(Into::into).collect(), next: None }))
 }

@@ -1,5 +1,6 @@
 //! Messages that no turn has taken yet.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
@@ -16,9 +17,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToRead, ToSend};
-use crate::body::{Body, In};
+use crate::body::{Asked, Body, In};
 use crate::desk::Desk;
-use crate::wire::Page;
+
+/// The most messages in one answer.
+const QUEUED_MAX: u32 = 200;
 
 pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
@@ -60,7 +63,6 @@ struct Queued {
     #[serde(skip_serializing_if = "Option::is_none")]
     not_before: Option<Timestamp>,
     /// The files that the message mentions.
-    #[serde(skip_serializing_if = "Mentions::is_empty")]
     mentions: Mentions,
 }
 
@@ -71,9 +73,41 @@ impl From<QueuedMessage> for Queued {
     }
 }
 
-async fn list(State(desk): Here, By(caller, _): By<ToRead>, In(of): In<Of>) -> Answer<Json<Page<Queued>>> {
+/// The part of the queue that is listed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Since {
+    /// The number of the last message that was read. 0 stands for the beginning.
+    #[serde(default)]
+    after: InboxSeq,
+    /// The most messages: 200 at most, and by default.
+    limit: Option<NonZeroU32>,
+}
+
+/// A part of the queue.
+#[derive(Serialize, JsonSchema)]
+struct QueuedPage {
+    /// The messages, in order of arrival.
+    items: Vec<Queued>,
+    /// The number from which to read on. Absent if these are the last messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<InboxSeq>,
+}
+
+async fn list(
+    State(desk): Here,
+    By(caller, _): By<ToRead>,
+    In(of): In<Of>,
+    Asked(since): Asked<Since>,
+) -> Answer<Json<QueuedPage>> {
+    let limit = since.limit.map_or(QUEUED_MAX, NonZeroU32::get).min(QUEUED_MAX);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    // A later item may change any message, so the whole inbox is read.
     let queued = desk.runtime.queued(&caller.key(of.session)).await?;
-    Ok(Json(Page { items: queued.into_iter().map(Into::into).collect(), next: None }))
+    let mut rest = queued.into_iter().filter(|queued| queued.item > since.after).map(Queued::from);
+    let items: Vec<Queued> = rest.by_ref().take(limit).collect();
+    let next = rest.next().and_then(|_| items.last().map(|last| last.item));
+    Ok(Json(QueuedPage { items, next }))
 }
 
 /// A queued message in the path.

@@ -24,7 +24,7 @@ use super::{Answer, Here, Of, operation};
 use crate::access::{By, ToOperate, ToRead, ToSend};
 use crate::body::{Asked, Body, In, Once, check_labels};
 use crate::desk::Desk;
-use crate::wire::{Created, Details, Listed, Page, SessionView, Started};
+use crate::wire::{Created, Details, Listed, NamedLabel, Page, SessionView, Started};
 
 pub(super) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
@@ -111,6 +111,9 @@ struct Query {
     /// Only sessions with these labels. The name of the agent is the label `agent`.
     #[serde(default)]
     labels: Labels,
+    /// Only sessions with these labels, too, each as `name=value`, for clients that cannot send an object in a query.
+    #[serde(default)]
+    label: Vec<NamedLabel>,
     /// Only sessions that were created at or after this instant, in milliseconds since 1970.
     created_since: Option<Timestamp>,
     /// Only sessions that were created before this instant.
@@ -130,9 +133,11 @@ async fn list(
     By(caller, _): By<ToRead>,
     Asked(asked): Asked<Query>,
 ) -> Answer<Json<Page<SessionView>>> {
+    let mut labels = asked.labels;
+    labels.0.extend(asked.label.into_iter().map(|NamedLabel(name, value)| (name, value)));
     let query = SessionQuery {
         status: asked.status.0,
-        labels: asked.labels,
+        labels,
         created: TimeRange { since: asked.created_since, before: asked.created_before },
         changed: TimeRange { since: asked.changed_since, before: asked.changed_before },
         page: PageRequest { after: asked.after, limit: asked.limit },

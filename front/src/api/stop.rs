@@ -6,10 +6,10 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::post_with;
 use axum::extract::State;
 use axum::response::NoContent;
-use holdover_core::ids::{CallId, SessionId};
+use holdover_core::ids::{CallId, SessionId, SessionKey};
 use holdover_core::message::SignalBody;
 use holdover_core::store::InterruptOutcome;
-use holdover_runtime_local::Delivered;
+use holdover_runtime_local::{Delivered, is_due};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,9 @@ struct Reason {
 struct Stopped {
     /// True if a run has yet to carry the stop out. False if there is nothing left to stop.
     waits: bool,
+    /// True if nothing was stopped, but a turn is about to begin. A stop does not harm the next turn: to keep it from
+    /// beginning, withdraw its message from the queue.
+    due: bool,
 }
 
 impl Repeats for Stopped {
@@ -72,10 +75,11 @@ impl Repeats for Stopped {
     }
 }
 
-impl From<InterruptOutcome> for Stopped {
-    fn from(outcome: InterruptOutcome) -> Self {
-        Self { waits: outcome.is_waiting() }
-    }
+/// Returns the state of a session after a stop.
+async fn stopped(desk: &Desk, key: &SessionKey, outcome: InterruptOutcome) -> Answer<Accepted<Stopped>> {
+    let due = outcome == InterruptOutcome::AtRest
+        && desk.runtime.session(key).await?.is_some_and(|session| is_due(&session, desk.runtime.now()));
+    Ok(Accepted(Stopped { waits: outcome.is_waiting(), due }))
 }
 
 async fn interrupt(
@@ -84,7 +88,9 @@ async fn interrupt(
     In(of): In<Of>,
     Body(why): Body<Reason>,
 ) -> Answer<Accepted<Stopped>> {
-    Ok(Accepted(desk.runtime.interrupt(&caller.key(of.session), why.reason).await?.into()))
+    let key = caller.key(of.session);
+    let outcome = desk.runtime.interrupt(&key, why.reason).await?;
+    stopped(&desk, &key, outcome).await
 }
 
 async fn abort(
@@ -93,7 +99,9 @@ async fn abort(
     In(of): In<Of>,
     Body(why): Body<Reason>,
 ) -> Answer<Accepted<Stopped>> {
-    Ok(Accepted(desk.runtime.abort(&caller.key(of.session), why.reason).await?.into()))
+    let key = caller.key(of.session);
+    let outcome = desk.runtime.abort(&key, why.reason).await?;
+    stopped(&desk, &key, outcome).await
 }
 
 /// A call in the path.

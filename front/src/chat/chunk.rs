@@ -8,21 +8,50 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub(super) enum Chunk {
-    Start { message_id: String, message_metadata: Value },
+    Start {
+        message_id: String,
+        message_metadata: Value,
+    },
     StartStep,
     FinishStep,
     /// Takes back the parts of the step. Since version 7.
     ResetStep,
-    Finish { finish_reason: FinishReason, message_metadata: Value },
-    Abort { reason: String },
-    Error { error_text: String },
-    TextStart { id: String },
-    TextDelta { id: String, delta: String },
-    TextEnd { id: String },
-    ReasoningStart { id: String },
-    ReasoningDelta { id: String, delta: String },
-    ReasoningEnd { id: String },
-    ToolInputAvailable { tool_call_id: String, tool_name: String, input: Value, dynamic: bool },
+    Finish {
+        finish_reason: FinishReason,
+        message_metadata: Value,
+    },
+    Abort {
+        reason: String,
+    },
+    Error {
+        error_text: String,
+    },
+    TextStart {
+        id: String,
+    },
+    TextDelta {
+        id: String,
+        delta: String,
+    },
+    TextEnd {
+        id: String,
+    },
+    ReasoningStart {
+        id: String,
+    },
+    ReasoningDelta {
+        id: String,
+        delta: String,
+    },
+    ReasoningEnd {
+        id: String,
+    },
+    ToolInputAvailable {
+        tool_call_id: String,
+        tool_name: String,
+        input: Value,
+        dynamic: bool,
+    },
     ToolApprovalRequest {
         approval_id: String,
         tool_call_id: String,
@@ -36,12 +65,23 @@ pub(super) enum Chunk {
         preliminary: bool,
         dynamic: bool,
     },
-    ToolOutputError { tool_call_id: String, error_text: String, dynamic: bool },
-    ToolOutputDenied { tool_call_id: String },
+    ToolOutputError {
+        tool_call_id: String,
+        error_text: String,
+        dynamic: bool,
+    },
+    ToolOutputDenied {
+        tool_call_id: String,
+    },
     /// Names texts that are void, for clients that cannot take them back.
-    DataVoid { data: Value },
+    DataVoid {
+        data: Value,
+    },
     /// Names the sessions of the children that work on a call.
-    DataChildren { id: String, data: Value },
+    DataChildren {
+        id: String,
+        data: Value,
+    },
 }
 
 /// The way in which a stream ends, in the words of the AI SDK.

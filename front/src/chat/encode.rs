@@ -58,7 +58,9 @@ impl Encoder {
             }
             Moment::StepEnded(_) => chunks.push(Chunk::FinishStep),
             Moment::PieceBegan { id, kind: PieceKind::Text } => chunks.push(Chunk::TextStart { id }),
-            Moment::PieceBegan { id, kind: PieceKind::Reasoning } => chunks.push(Chunk::ReasoningStart { id }),
+            Moment::PieceBegan { id, kind: PieceKind::Reasoning } => {
+                chunks.push(Chunk::ReasoningStart { id })
+            }
             Moment::PieceGrew { id, kind: PieceKind::Text, text: delta } => {
                 chunks.push(Chunk::TextDelta { id, delta });
             }
@@ -101,7 +103,8 @@ impl Encoder {
                 return chunks.push(Chunk::Error { error_text });
             }
             End::Done(Some(Ending { reason: DoneReason::Error, error, .. })) => {
-                let error_text = error.map_or_else(|| "the turn failed".to_owned(), |error| error.to_string());
+                let error_text =
+                    error.map_or_else(|| "the turn failed".to_owned(), |error| error.to_string());
                 return chunks.push(Chunk::Error { error_text });
             }
             End::Done(Some(Ending { reason: DoneReason::UserAbort, .. })) => {
@@ -219,9 +222,12 @@ pub(super) fn outcome(result: &ToolResult) -> Outcome {
 fn returned(result: ToolResult) -> Chunk {
     let tool_call_id = result.call.to_string();
     match outcome(&result) {
-        Outcome::Done => {
-            Chunk::ToolOutputAvailable { tool_call_id, output: output(&result), preliminary: false, dynamic: true }
-        }
+        Outcome::Done => Chunk::ToolOutputAvailable {
+            tool_call_id,
+            output: output(&result),
+            preliminary: false,
+            dynamic: true,
+        },
         Outcome::Denied => Chunk::ToolOutputDenied { tool_call_id },
         Outcome::Failed => Chunk::ToolOutputError { tool_call_id, error_text: result.content, dynamic: true },
     }

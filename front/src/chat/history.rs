@@ -108,8 +108,12 @@ impl Page {
     }
 
     fn begin(&mut self, asked: MessageSeq) {
-        let message =
-            UiMessage { id: id_of(asked), role: "assistant", parts: Vec::new(), metadata: metadata(self.cursor) };
+        let message = UiMessage {
+            id: id_of(asked),
+            role: "assistant",
+            parts: Vec::new(),
+            metadata: metadata(self.cursor),
+        };
         self.messages.push((asked, message));
     }
 
@@ -143,7 +147,8 @@ impl Page {
 
     fn result(&mut self, result: ToolResult) {
         let decided = self.decided.get(&result.call);
-        let mut parts = self.messages.iter_mut().rev().flat_map(|(_, message)| message.parts.iter_mut().rev());
+        let mut parts =
+            self.messages.iter_mut().rev().flat_map(|(_, message)| message.parts.iter_mut().rev());
         let Some(part) = parts.find(|part| part["toolCallId"] == json!(result.call)) else { return };
         if let Some(DecisionRecord { pending, decision, .. }) = decided {
             part["approval"] = json!({

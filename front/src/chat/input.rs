@@ -88,13 +88,14 @@ impl Input {
             (Role::Assistant, Trigger::SubmitMessage) => {
                 let cursor = last.metadata["holdover"]["cursor"].as_str();
                 let cursor = cursor.map(str::parse).transpose();
-                let cursor = cursor.map_err(|why| Problem::invalid(format!("metadata: holdover: cursor: {why}")))?;
+                let cursor =
+                    cursor.map_err(|why| Problem::invalid(format!("metadata: holdover: cursor: {why}")))?;
                 let replies = last.parts.iter().filter_map(reply).collect::<Result<_, _>>()?;
                 Ok(Chosen::Replies { replies, cursor })
             }
-            (Role::Assistant, Trigger::RegenerateMessage) => {
-                Err(Problem::invalid("messages: the last one is not of a user, so it cannot be answered again"))
-            }
+            (Role::Assistant, Trigger::RegenerateMessage) => Err(Problem::invalid(
+                "messages: the last one is not of a user, so it cannot be answered again",
+            )),
             (Role::System, _) => Err(Problem::invalid("messages: a page cannot set the system prompt")),
         }
     }
@@ -109,7 +110,8 @@ impl UiMessage {
                 "text" => texts.extend(part["text"].as_str()),
                 "file" => {
                     let url = part["url"].as_str().unwrap_or_default();
-                    let image = picture(url).map_err(|why| Problem::invalid(format!("parts[{at}]: {why}")))?;
+                    let image =
+                        picture(url).map_err(|why| Problem::invalid(format!("parts[{at}]: {why}")))?;
                     images.push(image);
                 }
                 // What a page keeps with its messages.

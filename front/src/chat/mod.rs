@@ -48,18 +48,27 @@ pub(crate) fn routes() -> ApiRouter<Arc<Desk>> {
         .api_route(
             "/chat",
             post_with(post, |it| {
-                answers_with_a_stream(it).id("chat").tag("chat").summary("Sends a message, a decision or a result of a page, and streams the answer.")
+                answers_with_a_stream(it)
+                    .id("chat")
+                    .tag("chat")
+                    .summary("Sends a message, a decision or a result of a page, and streams the answer.")
             }),
         )
         .api_route(
             "/chat/{session}/stream",
             get_with(resume, |it| {
-                answers_with_a_stream(it).id("resumeChat").tag("chat").summary("Streams the newest answer from its start, or answers 204 if it is over.")
+                answers_with_a_stream(it)
+                    .id("resumeChat")
+                    .tag("chat")
+                    .summary("Streams the newest answer from its start, or answers 204 if it is over.")
             }),
         )
         .api_route(
             "/chat/{session}/messages",
-            get_with(messages, operation!("chatMessages", "chat", "Reads the newest messages, as a page shows them.")),
+            get_with(
+                messages,
+                operation!("chatMessages", "chat", "Reads the newest messages, as a page shows them."),
+            ),
         )
         .api_route(
             "/chat/{session}/stop",

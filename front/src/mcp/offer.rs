@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::host::Host;
 use crate::access::May;
-use crate::openapi::plain;
+use crate::openapi::tidy;
 use crate::problem::Problem;
 
 /// The answer of a tool.
@@ -114,7 +114,7 @@ pub(super) fn told<T: JsonSchema + Any>() -> Arc<JsonObject> {
 
 fn schema<T: JsonSchema>(settings: SchemaSettings) -> Arc<JsonObject> {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    plain(&mut schema);
+    tidy(&mut schema);
     without_widths(&mut schema);
     let mut schema = match schema {
         Value::Object(schema) => schema,

@@ -54,7 +54,18 @@ impl Answer {
             From::Cursor => None,
         };
         let (narrator, told) = (Narrator::default(), VecDeque::new());
-        Self { runtime, key, feed, narrator, awaited, told, read: None, parked: false, cursor: after, over: false }
+        Self {
+            runtime,
+            key,
+            feed,
+            narrator,
+            awaited,
+            told,
+            read: None,
+            parked: false,
+            cursor: after,
+            over: false,
+        }
     }
 
     /// Returns the cursor after all that was returned.
@@ -141,7 +152,9 @@ impl Answer {
             Some(RunOutcome::Ended(ending)) => Some(End::Done(Some(ending))),
             // The turn goes on by itself.
             Some(RunOutcome::BackingOff { .. }) => None,
-            Some(RunOutcome::Released | RunOutcome::Lost) | None => session.status.at_rest().then_some(End::Done(None)),
+            Some(RunOutcome::Released | RunOutcome::Lost) | None => {
+                session.status.at_rest().then_some(End::Done(None))
+            }
         })
     }
 }

@@ -43,7 +43,9 @@ impl Feed {
         if let Shown::Event(entry) = &shown {
             match &entry.event {
                 Event::Message { seq, .. } => message = self.message(*seq).await?,
-                Event::Asked { kind: PendingKind::Approval | PendingKind::ClientTool, pending: id, .. } => {
+                Event::Asked {
+                    kind: PendingKind::Approval | PendingKind::ClientTool, pending: id, ..
+                } => {
                     pending = self.runtime.pending_call(&self.key, id).await?;
                 }
                 _ => {}

@@ -119,7 +119,11 @@ impl Narrator {
     /// Brings what was told in line with the message, and tells its calls.
     fn said(&mut self, id: &str, stream: Option<StreamId>, said: AssistantMessage, told: &mut Vec<Moment>) {
         let texts = texts(&said);
-        if self.attempt.as_ref().is_some_and(|attempt| stream != Some(attempt.stream) || !attempt.begins(&texts)) {
+        if self
+            .attempt
+            .as_ref()
+            .is_some_and(|attempt| stream != Some(attempt.stream) || !attempt.begins(&texts))
+        {
             self.void(told);
         }
         let mut pieces = self.attempt.take().map(|attempt| attempt.pieces).unwrap_or_default();
@@ -201,12 +205,7 @@ fn asked(entry: PendingEntry, reason: Option<String>) -> Moment {
     Moment::Waits(Question { reason: question.reason.or(reason), ..question })
 }
 
-fn delegated(
-    call: Option<CallId>,
-    agent: String,
-    pending: &PendingId,
-    children: u32,
-) -> Moment {
+fn delegated(call: Option<CallId>, agent: String, pending: &PendingId, children: u32) -> Moment {
     let named = (0..children.min(CHILDREN_MAX)).filter_map(|at| ChildNames::of(pending, at).ok());
     Moment::Delegated { call, agent, children: named.map(|child| child.id).collect() }
 }

@@ -169,7 +169,8 @@ pub(crate) async fn deliver_edit(
 
 /// Returns the position of the message with this id.
 async fn position(runtime: &Runtime, key: &SessionKey, id: &str) -> Result<MessageSeq, Problem> {
-    let unknown = || Problem::not_found("message_unknown", format!("message {id:?}: the session has no such message"));
+    let unknown =
+        || Problem::not_found("message_unknown", format!("message {id:?}: the session has no such message"));
     if let Some(seq) = id.strip_prefix(OF_TRANSCRIPT).and_then(|seq| seq.parse().ok()) {
         return Ok(MessageSeq(seq));
     }

@@ -59,16 +59,8 @@ pub(crate) fn stream(
 ) -> impl IntoResponse {
     let mut checks = interval_at(Instant::now(), CHECK_EVERY);
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let sender = Sender {
-        desk,
-        held,
-        checks,
-        answer,
-        encode,
-        frames: VecDeque::new(),
-        over: false,
-        _seat: seat,
-    };
+    let sender =
+        Sender { desk, held, checks, answer, encode, frames: VecDeque::new(), over: false, _seat: seat };
     Sse::new(frames(sender)).keep_alive(KeepAlive::new().interval(HEARTBEAT))
 }
 
@@ -113,12 +105,10 @@ impl<E: Encode> Sender<E> {
         };
         match next {
             Ok(None) => {}
-            Ok(Some(moment)) => {
-                match self.encode.frames(moment, self.answer.cursor()).await {
-                    Ok(frames) => self.frames.extend(frames),
-                    Err(problem) => self.fail(&problem),
-                }
-            }
+            Ok(Some(moment)) => match self.encode.frames(moment, self.answer.cursor()).await {
+                Ok(frames) => self.frames.extend(frames),
+                Err(problem) => self.fail(&problem),
+            },
             Err(error) => self.fail(&error.into()),
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! Answers to requests that write, and lists.
 
-use std::fmt;
-use std::marker::PhantomData;
+use std::borrow::Cow;
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
@@ -12,8 +11,9 @@ use axum::response::{IntoResponse, Response};
 use holdover_core::ids::{InboxSeq, SessionId};
 use holdover_core::store::PageCursor;
 use holdover_runtime_local::{Delivered, DeliveredItem};
-use schemars::JsonSchema;
-use serde::de::{DeserializeOwned, Error, IntoDeserializer, Visitor, value::Error as ValueError};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::value::{Error as ValueError, StrDeserializer};
+use serde::de::{DeserializeOwned, Error, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// An answer whose body says if the same request was carried out before. Its status is then 200.
@@ -123,7 +123,7 @@ pub(crate) struct Page<T> {
     pub(crate) next: Option<PageCursor>,
 }
 
-/// Words of a query, separated by commas.
+/// Words of a query: separated by commas, in parameters of the same name, or both.
 #[derive(Debug, Clone)]
 pub(crate) struct Listed<T>(pub(crate) Vec<T>);
 
@@ -135,26 +135,13 @@ impl<T> Default for Listed<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Listed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words<T>(PhantomData<T>);
-
-        impl<T: DeserializeOwned> Visitor<'_> for Words<T> {
-            type Value = Vec<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("words, separated by commas")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
-                let words = text.split(',').filter(|word| !word.is_empty());
-                let read = |word: &str| {
-                    let word: serde::de::value::StrDeserializer<'_, ValueError> = word.into_deserializer();
-                    T::deserialize(word).map_err(E::custom)
-                };
-                words.map(read).collect()
-            }
-        }
-
-        deserializer.deserialize_str(Words(PhantomData)).map(Self)
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        let words = texts.iter().flat_map(|text| text.split(',')).filter(|word| !word.is_empty());
+        let read = |word: &str| {
+            let word: StrDeserializer<'_, ValueError> = word.into_deserializer();
+            T::deserialize(word).map_err(D::Error::custom)
+        };
+        words.map(read).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -163,11 +150,39 @@ impl<T: JsonSchema> JsonSchema for Listed<T> {
         true
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         Vec::<T>::schema_name()
     }
 
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         Vec::<T>::json_schema(generator)
+    }
+}
+
+/// A label in a query, as `name=value`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct NamedLabel(pub(crate) String, pub(crate) String);
+
+impl TryFrom<String> for NamedLabel {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let (name, value) = text.split_once('=').ok_or("a label is `name=value`")?;
+        Ok(Self(name.to_owned(), value.to_owned()))
+    }
+}
+
+impl JsonSchema for NamedLabel {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }

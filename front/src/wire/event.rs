@@ -1,11 +1,12 @@
 //! Events of sessions.
 
 use holdover_core::event::Event;
-use holdover_core::ids::{EventSeq, MessageSeq, SessionKey};
+use holdover_core::ids::EventSeq;
 use holdover_core::time::Timestamp;
-use holdover_runtime_local::{EventEntry, Runtime, RuntimeError};
+use holdover_runtime_local::EventEntry;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::Positioned;
 
@@ -21,26 +22,14 @@ pub(crate) struct EventView {
     event: Event,
     /// The message that the event announces, if messages were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Positioned>,
+    #[schemars(with = "Option<Positioned>")]
+    message: Option<Box<RawValue>>,
 }
 
 impl EventView {
-    /// Returns an event as it is shown, with the message that it announces, if `messages` are asked for.
-    pub(crate) async fn of(
-        runtime: &Runtime,
-        key: &SessionKey,
-        entry: EventEntry,
-        messages: bool,
-    ) -> Result<Self, RuntimeError> {
+    /// Returns an event as it is shown, with the message that it announces, as JSON.
+    pub(crate) fn of(entry: EventEntry, message: Option<Box<RawValue>>) -> Self {
         let EventEntry { seq, at, event, .. } = entry;
-        let message = if let Event::Message { seq, .. } = &event
-            && messages
-        {
-            let before = MessageSeq(seq.0.saturating_sub(1));
-            runtime.messages_after(key, before, 1).await?.into_iter().next().map(Into::into)
-        } else {
-            None
-        };
-        Ok(Self { seq, at, event, message })
+        Self { seq, at, event, message }
     }
 }

@@ -9,7 +9,7 @@ mod pending;
 mod session;
 
 pub(crate) use agent::AgentView;
-pub(crate) use answer::{Accepted, Created, Delivery, Listed, Page, Repeats, Started};
+pub(crate) use answer::{Accepted, Created, Delivery, Listed, NamedLabel, Page, Repeats, Started};
 pub(crate) use details::Details;
 pub(crate) use event::EventView;
 pub(crate) use message::{Positioned, Transcript};

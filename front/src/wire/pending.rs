@@ -139,7 +139,6 @@ pub(crate) struct PendingList {
     /// The calls, soonest deadline first.
     items: Vec<PendingView>,
     /// The calls of the page that this version cannot read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<UnreadableView>,
     /// The cursor of the next page. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -92,7 +92,10 @@ async fn a_run_that_waits_names_its_interrupts_and_a_new_run_answers_them() {
     assert_eq!(asks[5]["delta"], r#"{"order":7,"api_key":"[redacted]"}"#);
     let interrupt = &outcome(&asks)["interrupts"][0];
     assert_eq!(outcome(&asks)["type"], "interrupt");
-    assert_eq!((&interrupt["reason"], &interrupt["toolCallId"]), (&json!("approval"), &asks[4]["toolCallId"]));
+    assert_eq!(
+        (&interrupt["reason"], &interrupt["toolCallId"]),
+        (&json!("approval"), &asks[4]["toolCallId"])
+    );
     assert_eq!(interrupt["message"], "money leaves the house");
     assert_eq!(interrupt["metadata"]["arguments"], asks[5]["delta"]);
 

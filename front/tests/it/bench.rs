@@ -18,7 +18,7 @@ use holdover_core::store::StateStore;
 use holdover_core::tool::ToolOutput;
 use holdover_front::{Access, Caller, FrontOptions, May, NoTokens, Tokens, router};
 use holdover_runtime_local::{
-    Agent, Agents, CancellationToken, Runtime, RuntimeOptions, Worker, WorkerOptions,
+    Agent, Agents, CancellationToken, Runtime, RuntimeOptions, SubAgent, Worker, WorkerOptions,
 };
 use holdover_store_memory::MemoryStore;
 use holdover_tools::FunctionTool;
@@ -99,7 +99,10 @@ impl Model for Obedient {
             ("refund", None) => call("refund", r#"{"order":7,"api_key":"sk-live"}"#),
             ("scan", None) => call("scan", r#"{"order":7}"#),
             ("note", None) => call("note", "{}"),
-            ("refund" | "scan" | "note", Some(result)) => AnswerPart::Text(format!("It says: {result}")),
+            ("delegate", None) => call("helper", r#"{"tasks":["hello","bye"]}"#),
+            ("refund" | "scan" | "note" | "delegate", Some(result)) => {
+                AnswerPart::Text(format!("It says: {result}"))
+            }
             (said, _) => AnswerPart::Text(format!("You said: {said}")),
         };
         let calls = matches!(part, AnswerPart::Call { .. });
@@ -133,9 +136,19 @@ pub(crate) fn clerk() -> Arc<Agent> {
     });
     let scan = FunctionTool::<Value>::on_client(ToolName::new("scan").unwrap(), "Scans a receipt");
     let ask = ApprovalRule::new("refund", RuleAction::Ask).because("money leaves the house");
-    let clerk =
-        Agent::builder("clerk").model(Obedient).tool(refund).tool(note).tool(scan).gate(RuleGate::new(vec![ask]));
+    let clerk = Agent::builder("clerk")
+        .model(Obedient)
+        .tool(refund)
+        .tool(note)
+        .tool(scan)
+        .gate(RuleGate::new(vec![ask]));
     Arc::new(clerk.build().unwrap())
+}
+
+/// An agent with a sub-agent, to which it gives two tasks.
+pub(crate) fn chief() -> Arc<Agent> {
+    let helper = SubAgent::new("helper", "Helps.").instructions("You help.");
+    Arc::new(Agent::builder("chief").model(Obedient).sub_agent(helper).build().unwrap())
 }
 
 pub(crate) fn runtime(store: impl StateStore) -> Runtime {

@@ -120,7 +120,11 @@ async fn a_call_is_approved_and_its_answer_goes_on_in_the_same_message() {
     assert_eq!(goes_on[1]["output"], "order 7 is paid back");
     assert_eq!(text(&goes_on), "It says: order 7 is paid back");
     let again = chat(&server, &approves).await;
-    assert_eq!(text(&again), text(&goes_on), "a decision that is sent again decides nothing, and is answered");
+    assert_eq!(
+        text(&again),
+        text(&goes_on),
+        "a decision that is sent again decides nothing, and is answered"
+    );
     let messages = server.get("/v1/sessions/page-1/messages").await;
     let decision = &messages["items"][2]["message"]["decision"];
     assert_eq!((&decision["by"], &decision["approve"]), (&json!("ann"), &json!(true)));
@@ -149,7 +153,8 @@ async fn a_decision_counts_only_for_the_arguments_that_were_shown_and_from_those
     let refused = server.post("/api/chat", &request("page-1", unseen)).await;
     assert_eq!((refused.0, &refused.1["code"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("invalid")));
     let reads = server.anonymous(Method::POST, "/api/chat").bearer_auth(READER);
-    let refused = told(reads.json(&request("page-1", decided(&asks, true, None))).send().await.unwrap()).await;
+    let refused =
+        told(reads.json(&request("page-1", decided(&asks, true, None))).send().await.unwrap()).await;
     assert_eq!(refused.0, StatusCode::FORBIDDEN);
     for path in ["/api/chat", "/api/ag-ui/clerk"] {
         let stranger = server.anonymous(Method::POST, path).bearer_auth(STRANGER);
@@ -228,7 +233,10 @@ async fn a_page_stops_a_turn() {
     assert_eq!(stopped.status(), StatusCode::NO_CONTENT);
     let answer = parts(&request.text().await.unwrap());
     let (finish, abort) = (answer.last().unwrap(), find(&answer, "abort"));
-    assert_eq!((&finish["finishReason"], &abort["reason"]), (&json!("other"), &json!("the turn was stopped")));
+    assert_eq!(
+        (&finish["finishReason"], &abort["reason"]),
+        (&json!("other"), &json!("the turn was stopped"))
+    );
     assert_eq!(server.get("/v1/sessions/page-1").await["status"], "interrupted");
 }
 
@@ -254,7 +262,11 @@ async fn pictures_are_attached_and_nothing_else_is_fetched() {
     };
     for url in ["http://127.0.0.1:1/x.gif", "file:///etc/passwd", "data:text/plain;base64,aGVsbG8=", ""] {
         let refused = server.post("/api/chat", &with(url)).await;
-        assert_eq!((refused.0, &refused.1["code"]), (StatusCode::UNPROCESSABLE_ENTITY, &json!("invalid")), "{url}");
+        assert_eq!(
+            (refused.0, &refused.1["code"]),
+            (StatusCode::UNPROCESSABLE_ENTITY, &json!("invalid")),
+            "{url}"
+        );
     }
     assert_eq!(text(&chat(&server, &with(picture)).await), "You said: what is this?");
     let shown = server.get("/api/chat/page-1/messages").await;
@@ -274,7 +286,10 @@ async fn bad_requests_are_refused_and_change_nothing() {
         (json!({ "id": "page-1", "messages": [{ "id": "m", "role": "user", "parts": [] }] }), "invalid"),
         (json!({ "id": "page-1", "messages": [user("m", "x")], "agent": "nobody" }), "agent_unknown"),
         (json!({ "id": "page-1", "messages": [assistant], "trigger": "submit-message" }), "not_found"),
-        (json!({ "id": "page-1", "messages": [user("m", "x")], "trigger": "regenerate-message" }), "not_found"),
+        (
+            json!({ "id": "page-1", "messages": [user("m", "x")], "trigger": "regenerate-message" }),
+            "not_found",
+        ),
         (json!({ "id": "page-1", "messages": [user("m", "x")], "trigger": "dance" }), "invalid"),
     ];
     for (body, code) in cases {
@@ -308,7 +323,10 @@ async fn the_newest_answer_is_resumed() {
     let late = resume(&format!("?after={cursor}")).send().await.unwrap();
     assert_eq!(text(&parts(&late.text().await.unwrap())), whole);
     let after = server.get("/api/chat/page-1/messages").await;
-    assert_eq!((&after["running"], &after["messages"][1]["parts"][1]["text"]), (&json!(false), &json!(whole)));
+    assert_eq!(
+        (&after["running"], &after["messages"][1]["parts"][1]["text"]),
+        (&json!(false), &json!(whole))
+    );
     let seen = resume(&format!("?after={}", after["cursor"].as_str().unwrap())).send().await.unwrap();
     assert_eq!(seen.status(), StatusCode::NO_CONTENT);
 }
@@ -332,7 +350,10 @@ async fn a_page_shows_calls_as_they_stand() {
     let asks = chat(&server, &request("page-1", user("m1", "refund"))).await;
     let shown = server.get("/api/chat/page-1/messages").await;
     let part = &shown["messages"][1]["parts"][1];
-    assert_eq!((&part["state"], &part["input"]["api_key"]), (&json!("approval-requested"), &json!("[redacted]")));
+    assert_eq!(
+        (&part["state"], &part["input"]["api_key"]),
+        (&json!("approval-requested"), &json!("[redacted]"))
+    );
     assert_eq!(part["approval"]["id"], find(&asks, "tool-approval-request")["approvalId"]);
     let message = &shown["messages"][1];
     assert_eq!((&message["id"], &shown["running"]), (&asks[0]["messageId"], &json!(false)));
@@ -344,6 +365,9 @@ async fn a_page_shows_calls_as_they_stand() {
     assert_eq!(text(&goes_on), "It says: order 7 is paid back");
     let shown = server.get("/api/chat/page-1/messages").await;
     let part = &shown["messages"][1]["parts"][1];
-    assert_eq!((&part["state"], &part["output"]), (&json!("output-available"), &json!("order 7 is paid back")));
+    assert_eq!(
+        (&part["state"], &part["output"]),
+        (&json!("output-available"), &json!("order 7 is paid back"))
+    );
     assert_eq!(part["approval"]["approved"], true);
 }

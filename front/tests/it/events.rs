@@ -1,15 +1,16 @@
 //! Streams: order, cursors, and ends.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::StreamExt;
 use holdover_front::{Access, Caller, NoTokens, Tokens};
+use holdover_store_memory::MemoryStore;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::bench::{ANN, Frame, Server, callers, frames, tenant, told};
+use crate::bench::{ANN, Frame, Server, callers, frames, runtime, tenant, told};
 
 fn names(frames: &[Frame]) -> Vec<String> {
     let name = |frame: &Frame| match frame.name.as_str() {
@@ -197,4 +198,47 @@ async fn a_caller_has_a_bounded_number_of_streams() {
         }
     };
     tokio::time::timeout(crate::bench::PATIENCE, freed).await.unwrap();
+}
+
+/// A store that counts what is asked of it.
+struct Counted {
+    store: MemoryStore,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Counted {
+    fn count(&self) -> &MemoryStore {
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        &self.store
+    }
+}
+
+holdover_core::store::forward_store! { [] Counted, |counted| *counted.count() }
+
+#[tokio::test]
+async fn messages_are_read_many_at_a_time_and_each_is_with_its_event() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let store = Counted { store: MemoryStore::new(), requests: Arc::clone(&requests) };
+    let server = Server::on(runtime(store), callers(), |options| options).await;
+    let session = server.session("number 0").await;
+    for number in 1..20 {
+        server.parked(&session).await;
+        let said = json!({ "text": format!("number {number}") });
+        assert_eq!(server.post(&format!("{session}/messages"), &said).await.0, StatusCode::ACCEPTED);
+    }
+    server.parked(&session).await;
+    let read = async |query: &str| {
+        let before = requests.load(Ordering::SeqCst);
+        let path = format!("{session}/events?until=available{query}");
+        let text = server.ask(Method::GET, &path).send().await.unwrap().text().await.unwrap();
+        (frames(&text), requests.load(Ordering::SeqCst) - before)
+    };
+    let (_, bare) = read("").await;
+    let (shown, whole) = read("&messages=true").await;
+    assert!(whole < bare + 20, "{whole} requests to the store with 40 messages, {bare} without");
+    let shown: Vec<&Value> =
+        shown.iter().map(|frame| &frame.data["message"]).filter(|message| !message.is_null()).collect();
+    let transcript = server.get(&format!("{session}/messages")).await;
+    assert_eq!(shown, transcript["items"].as_array().unwrap().iter().collect::<Vec<_>>());
+    assert_eq!(shown.len(), 40);
 }

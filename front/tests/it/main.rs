@@ -18,3 +18,4 @@ mod openapi;
 mod pending;
 mod requests;
 mod tokens;
+mod trees;

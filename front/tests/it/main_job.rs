@@ -10,7 +10,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::bench::{PATIENCE, Server, tenant, told};
+use crate::bench::{PATIENCE, Server, callers, chief, tenant, told};
 
 #[tokio::test]
 async fn a_session_runs_asks_and_ends() {
@@ -79,6 +79,15 @@ async fn a_session_starts_once_for_its_key_and_for_its_id() {
     let idle = server.get("/v1/sessions?status=idle,failed&limit=1").await;
     assert_eq!(idle["items"].as_array().unwrap().len(), 1);
     assert_eq!(server.get("/v1/sessions?status=aborted").await["items"], json!([]));
+    // As clients that were generated send it.
+    let of_ann = async |query: &str| server.get(&format!("/v1/sessions?{query}")).await;
+    for query in ["status=failed&status=idle&label=user%3Dann", "status=idle&status=failed&label=user=ann"] {
+        assert_eq!(of_ann(query).await["items"][0]["session"], "s1", "{query}");
+    }
+    assert_eq!(of_ann("label=user%3Dbob").await["items"], json!([]));
+    let (status, problem) =
+        told(server.ask(Method::GET, "/v1/sessions?label=user").send().await.unwrap()).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
 }
 
 #[tokio::test]
@@ -231,4 +240,54 @@ async fn a_session_takes_messages_edits_and_stops() {
     let runs = server.get(&format!("{session}/runs")).await;
     assert!(runs["items"].as_array().unwrap().len() >= 2, "{runs}");
     assert!(!server.get(&format!("{session}/checkpoints")).await["items"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn signals_that_no_call_has_taken_are_listed() {
+    let server = Server::start().await;
+    let session = server.session("hello").await;
+    server.parked(&session).await;
+    let path = format!("{session}/signals");
+    assert_eq!(server.get(&path).await["items"], json!([]));
+    let signal = json!({ "name": "paid", "body": { "order": 7, "api_key": "sk-live" } });
+    assert_eq!(server.post(&path, &signal).await.0, StatusCode::ACCEPTED);
+    assert_eq!(server.post(&path, &json!({ "name": "sent" })).await.0, StatusCode::ACCEPTED);
+    let held = server.get(&path).await["items"].clone();
+    assert_eq!((&held[0]["name"], &held[1]["name"]), (&json!("paid"), &json!("sent")));
+    assert_eq!(held[0]["body"], json!({ "order": 7, "api_key": "[redacted]" }));
+    assert_eq!(held[1]["body"], json!(null));
+    assert!(held[0]["item"].as_u64() < held[1]["item"].as_u64() && held[0]["at"].is_u64(), "{held}");
+}
+
+#[tokio::test]
+async fn a_stop_before_a_turn_begins_says_that_one_is_due_and_its_message_can_be_withdrawn() {
+    // No worker here runs this agent.
+    let server = Server::with(callers(), |options| options.agent(chief()).served_elsewhere()).await;
+    let new = json!({ "agent": "chief", "message": "delegate", "session": "s" });
+    let started = server.post("/v1/sessions", &new).await.1;
+    let stop = async || server.post("/v1/sessions/s/interrupt", &json!({ "reason": "enough" })).await;
+    assert_eq!(stop().await, (StatusCode::OK, json!({ "waits": false, "due": true })));
+    let queue = "/v1/sessions/s/queue";
+    assert_eq!(server.get(queue).await["items"][0]["text"], "delegate", "it was not harmed");
+    let item = format!("{queue}/{}", started["item"]);
+    let withdrawn = server.ask(Method::DELETE, &item).send().await.unwrap();
+    assert_eq!(withdrawn.status(), StatusCode::NO_CONTENT);
+    assert_eq!(server.get(queue).await["items"], json!([]));
+
+    for text in ["one", "two", "three"] {
+        server.post("/v1/sessions/s/messages", &json!({ "text": text })).await;
+    }
+    let page = server.get(&format!("{queue}?limit=2")).await;
+    assert_eq!((&page["items"][0]["text"], &page["items"][1]["text"]), (&json!("one"), &json!("two")));
+    assert_eq!(page["next"], page["items"][1]["item"]);
+    let rest = server.get(&format!("{queue}?limit=2&after={}", page["next"])).await;
+    assert_eq!(
+        (&rest["items"][0]["text"], &rest["items"][1], &rest["next"]),
+        (&json!("three"), &json!(null), &json!(null))
+    );
+
+    let session = server.session("hello").await;
+    server.parked(&session).await;
+    let stopped = server.post(&format!("{session}/interrupt"), &json!({ "reason": "enough" })).await;
+    assert_eq!(stopped, (StatusCode::OK, json!({ "waits": false, "due": false })));
 }

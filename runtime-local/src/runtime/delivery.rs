@@ -131,7 +131,8 @@ impl Runtime {
         let mut to = session.last_event;
         while to > EventSeq(0) {
             let (from, page) = self.events_up_to(&session, to).await?;
-            let announces = |entry: &EventEntry| matches!(entry.event, Event::Message { seq, .. } if seq == message);
+            let announces =
+                |entry: &EventEntry| matches!(entry.event, Event::Message { seq, .. } if seq == message);
             if let Some(entry) = page.iter().rev().find(|entry| announces(entry)) {
                 let before = EventSeq(entry.seq.0.saturating_sub(1));
                 return Ok(Some(EventCursor::after(session.incarnation, before)));

@@ -32,7 +32,9 @@ impl Runtime {
         }
         let Ok(again) = item.payload.parse::<Said>() else { return Err(refused) };
         let session = self.existing(key).await?;
-        let Delivery::Conflict { seq } = self.probe_key(&session, &item.key).await? else { return Err(refused) };
+        let Delivery::Conflict { seq } = self.probe_key(&session, &item.key).await? else {
+            return Err(refused);
+        };
         let before = InboxSeq(seq.0.saturating_sub(1));
         let waiting = self.host.store().read_inbox(key, before, 1).await?.items.into_iter().next();
         let repeats = match waiting.filter(|waiting| waiting.seq == seq) {

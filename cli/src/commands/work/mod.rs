@@ -15,7 +15,7 @@ use holdover_core::store::OutcomeKind;
 use holdover_core::tool::Progress;
 use holdover_runtime_local::{CancellationToken, Elsewhere, Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, sleep};
 
 use self::serve::{Ended, is_idle, serve};
 use crate::args::{Common, Work};
@@ -25,42 +25,75 @@ use crate::follow::REDRAW_EVERY;
 use crate::front::{Front, WorkerParts};
 use crate::print::view::{Doing, Serving};
 use crate::print::{Out, counted, human, inline, json, note, screen};
-use crate::signals::Told;
+use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
 
 /// Serves the sessions that are due.
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
-    works(common, args, None, &CancellationToken::new(), |_| Ok(std::future::ready(()))).await
+    works(common, args, Around::default(), |_, _| Ok(std::future::ready(()))).await
 }
 
-/// Serves the sessions that are due, until a stop signal or until `over` is cancelled. `elsewhere` replaces the default client
-/// for other programs, if given. `beside` starts work that runs in parallel, and returns a future that ends that work.
+/// The surroundings of a worker that has more to do than to work.
+#[derive(Default)]
+pub(crate) struct Around {
+    /// The client for other programs, in place of the default one.
+    pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The time for which the work beside goes on at least after the first stop signal, unless there is a second one.
+    pub(crate) linger: Duration,
+    /// Ends the work when it is cancelled, as a stop signal does.
+    pub(crate) over: CancellationToken,
+}
+
+/// Serves the sessions that are due, until a stop signal. `beside` starts work that runs in parallel, and returns a future that
+/// ends that work. It is given a token that is cancelled at the first stop signal.
 pub(crate) async fn works<End: Future<Output = ()>>(
     common: &Common,
     args: &Work,
-    elsewhere: Option<Arc<dyn Elsewhere>>,
-    over: &CancellationToken,
-    beside: impl FnOnce(&Front) -> Result<End, Failure>,
+    around: Around,
+    beside: impl FnOnce(&Front, CancellationToken) -> Result<End, Failure>,
 ) -> Result<Exit, Failure> {
     if let Some(engine) = common.engine.as_ref().filter(|_| args.until_idle) {
         let why = "--until-idle is for a worker alone: an engine keeps its workers";
         return Err(Failure::wrong_use(format!("engine {engine}: {why}")));
     }
+    let Around { elsewhere, linger, over } = around;
     let teller = Arc::new(Teller::new(Out::new(common)));
     let observer = Some(Arc::clone(&teller) as Arc<dyn RunObserver>);
     let parts = WorkerParts { observer, queues: args.queue.clone(), elsewhere };
     let front = Front::serving(common, Some(&args.drive), IfMissing::Create, parts).await?;
     let worker = Worker::new(front.runtime.clone(), options_of(common, args));
     let how = HowToWork { max_running: args.max_running, drain: args.drain.into(), grace: args.grace };
-    let work = async |stop: CancellationToken| match &front.engine {
-        None => Ok(worker.run(stop).await),
-        Some(engine) => both(&worker, engine.work(front.runtime.clone(), &how, stop.clone()), stop).await,
+    let told = CancellationToken::new();
+    let work = async |stop: CancellationToken| {
+        let done = CancellationToken::new();
+        let works = async {
+            let left = match &front.engine {
+                None => Ok(worker.run(stop.clone()).await),
+                Some(engine) => {
+                    let work = engine.work(front.runtime.clone(), &how, stop.clone());
+                    both(&worker, work, stop.clone()).await
+                }
+            };
+            done.cancel();
+            left
+        };
+        let lingers = async {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => if told.is_cancelled() { sleep(linger).await },
+                // The work ended by itself.
+                () = done.cancelled() => {}
+            }
+        };
+        tokio::join!(works, lingers).0
     };
     let id = front.runtime.worker_id().clone();
     front.out.passing(front.out.dim(&format!("worker {id} serves {}", served(common, args))));
-    let end = beside(&front)?;
+    // Whoever is told where this process listens may stop it.
+    let signals = Signals::listen()?;
+    let end = beside(&front, told.clone())?;
     let ended = tokio::select! {
-        ended = serve(work, args.until_idle.then_some(async || is_idle(&front).await), over) => ended?,
+        ended = serve(signals, work, &told, args.until_idle.then_some(async || is_idle(&front).await), &over) => ended?,
         never = teller.draw() => match never {},
     };
     end.await;

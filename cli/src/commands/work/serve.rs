@@ -32,12 +32,14 @@ pub(super) enum Ended {
 /// Runs the worker until a stop signal, until `over` is cancelled or, if requested, until there is nothing left to do.
 /// `work` runs until its token is cancelled, and returns the number of runs that were dropped. Sessions that the worker has
 /// claimed by then are left to other workers or checked once more, so that no session stays held without a run.
+/// `told_to_stop` is cancelled at the first stop signal.
 pub(super) async fn serve(
+    mut signals: Signals,
     work: impl AsyncFn(CancellationToken) -> Result<usize, Failure>,
+    told_to_stop: &CancellationToken,
     until_idle: Option<impl AsyncFn() -> Result<bool, Failure>>,
     over: &CancellationToken,
 ) -> Result<Ended, Failure> {
-    let mut signals = Signals::listen()?;
     loop {
         let stop = CancellationToken::new();
         let mut working = pin!(work(stop.clone()));
@@ -55,10 +57,10 @@ pub(super) async fn serve(
                 None
             }
         };
-        stop.cancel();
         if told.is_some() {
-            say_that_it_stops();
+            begin_to_stop(told_to_stop);
         }
+        stop.cancel();
         let left = match done {
             Some(left) => left,
             None => loop {
@@ -68,7 +70,7 @@ pub(super) async fn serve(
                         Some(_) => return Ok(Ended::AtOnce(again)),
                         None => {
                             told = Some(again);
-                            say_that_it_stops();
+                            begin_to_stop(told_to_stop);
                         }
                     }
                 }
@@ -89,7 +91,8 @@ pub(super) async fn serve(
     }
 }
 
-fn say_that_it_stops() {
+fn begin_to_stop(told_to_stop: &CancellationToken) {
+    told_to_stop.cancel();
     note("stopping once running calls have returned; a second signal stops at once");
 }
 
@@ -166,7 +169,9 @@ mod tests {
         };
         let worker = Worker::new(runtime.clone(), WorkerOptions::default());
         let work = async |stop| Ok(worker.run(stop).await);
-        assert_eq!(serve(work, Some(look), &CancellationToken::new()).await.unwrap(), Ended::Idle);
+        let (told, over) = (CancellationToken::new(), CancellationToken::new());
+        let ended = serve(Signals::listen().unwrap(), work, &told, Some(look), &over).await;
+        assert_eq!(ended.unwrap(), Ended::Idle);
         assert!(overtaken.load(Ordering::SeqCst));
         assert_eq!(status().await, SessionStatus::Idle);
     }
@@ -175,7 +180,9 @@ mod tests {
     async fn work_that_ends_by_itself_is_not_awaited_again() {
         let work = async |_stop| Ok(0);
         let never = None::<fn() -> std::future::Ready<Result<bool, Failure>>>;
-        assert_eq!(serve(work, never, &CancellationToken::new()).await.unwrap(), Ended::Idle);
+        let (told, over) = (CancellationToken::new(), CancellationToken::new());
+        let ended = serve(Signals::listen().unwrap(), work, &told, never, &over).await;
+        assert_eq!(ended.unwrap(), Ended::Idle);
     }
 
     #[tokio::test]
@@ -188,7 +195,9 @@ mod tests {
                 stop.cancelled().await;
                 Ok(left)
             };
-            assert_eq!(serve(work, never, &over).await.unwrap(), ended);
+            let told = CancellationToken::new();
+            let found = serve(Signals::listen().unwrap(), work, &told, never, &over).await;
+            assert_eq!(found.unwrap(), ended);
         }
     }
 }

@@ -160,11 +160,15 @@ impl fmt::Display for Mention {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Serialize, Deserialize)]
 struct Written {
+    /// The path, as the message names it.
     path: String,
+    /// The digest of the content that the sender saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<Digest>,
+    /// The size of that content, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
+    /// The reason why the file was not read. Absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     not_read: Option<NotRead>,
 }

@@ -30,7 +30,7 @@ struct Nothing {}
 
 fn list_agents(host: &Host, call: &Call) -> Answer {
     let Nothing {} = call.arguments()?;
-    let agents = host.desk.agents.all().map(|agent| AgentView::from(&**agent));
+    let agents = host.desk.offered().map(|agent| AgentView::from(&**agent));
     given(Page { items: agents.collect(), next: None })
 }
 

@@ -59,6 +59,8 @@ pub struct Tree {
     /// that of the children that are still waited for. Each use counts once. Children that were stopped before they
     /// had answered are not included.
     pub usage: Usage,
+    /// False if sessions were left out because there are more than were asked for. The usage is then that of the others.
+    pub is_whole: bool,
 }
 
 /// Returns the usage of a child that its parent does not know yet: that of the child's present turn. The parent
@@ -110,9 +112,21 @@ impl Runtime {
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
     /// [read](RuntimeError::Unreadable).
     pub async fn tree(&self, key: &SessionKey, with_ended: bool) -> Result<Tree, RuntimeError> {
-        let mut tree = Tree { entries: Vec::new(), usage: Usage::default() };
+        self.tree_within(key, with_ended, usize::MAX).await
+    }
+
+    /// Returns the first `limit` sessions of a tree, at least the root, as [`tree`](Self::tree) does. Reads no others.
+    ///
+    /// Errors: those of [`tree`](Self::tree).
+    pub async fn tree_within(
+        &self,
+        key: &SessionKey,
+        with_ended: bool,
+        limit: usize,
+    ) -> Result<Tree, RuntimeError> {
+        let mut tree = Tree { entries: Vec::new(), usage: Usage::default(), is_whole: true };
         let root = self.existing(key).await?;
-        self.grow(&mut tree, root, 0, None, with_ended).await?;
+        self.grow(&mut tree, root, 0, None, with_ended, limit).await?;
         Ok(tree)
     }
 
@@ -123,6 +137,7 @@ impl Runtime {
         depth: u32,
         place: Option<(ChildPlace, bool)>,
         with_ended: bool,
+        limit: usize,
     ) -> BoxFuture<'a, Result<(), RuntimeError>> {
         async move {
             let usage = used_by(&session)?;
@@ -140,7 +155,11 @@ impl Runtime {
                 let place = ChildPlace { parent: key.id.clone(), call: pending.parts()?.1, index };
                 Some(((place, waits), ChildNames::of(&pending, index).ok()?))
             });
-            let read = stream::iter(names.collect::<Vec<_>>())
+            let mut names: Vec<_> = names.collect();
+            let room = limit.saturating_sub(tree.entries.len());
+            tree.is_whole &= names.len() <= room;
+            names.truncate(room);
+            let read = stream::iter(names)
                 .map(|(place, names)| {
                     let key = SessionKey::new(key.tenant.clone(), names.id);
                     async move {
@@ -156,10 +175,14 @@ impl Runtime {
             for ((place, waits), child) in read.into_iter().flatten() {
                 let mut next = Some(child);
                 while let Some(child) = next.take() {
+                    if tree.entries.len() >= limit {
+                        tree.is_whole = false;
+                        return Ok(());
+                    }
                     // The session that took over includes the usage of this child.
                     next = self.successor(&child).await?;
                     let place = (place.clone(), waits && next.is_none());
-                    self.grow(tree, child, depth + 1, Some(place), with_ended).await?;
+                    self.grow(tree, child, depth + 1, Some(place), with_ended, limit).await?;
                 }
             }
             Ok(())
