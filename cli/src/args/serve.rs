@@ -18,7 +18,10 @@ Without --token-env, tasks are taken only on an address of this machine without 
 
 The command stops in the same way as holdover work. From the signal on, /v1/ready answers 503; other requests are answered, and streams go on, until the running calls have returned and --linger is over.
 
+On an address of this machine, a link is printed while the tenant has no tokens: whoever opens it first gets a token that holds until the process ends.
+
 Examples:
+  holdover serve --demo
   holdover serve geologist.toml
   holdover serve geologist.toml --listen 0.0.0.0:8420 --token-env TOKEN --host agents.example
   holdover serve geologist.toml --replies-to https://mine.example
@@ -26,6 +29,9 @@ Examples:
 pub(crate) struct Serve {
     /// Agent files (TOML) whose agents take tasks; without any, only outcomes are taken
     pub(crate) agents: Vec<PathBuf>,
+    /// Serve an agent whose model is a script, without a key, and remove everything at the end
+    #[arg(long, conflicts_with_all = ["agents", "host", "origin", "all_tenants"])]
+    pub(crate) demo: bool,
     /// Address to listen on for requests
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8420")]
     pub(crate) listen: SocketAddr,

@@ -31,7 +31,7 @@ pub(crate) async fn mcp(common: &Common, args: &Mcp) -> Result<Exit, Failure> {
         return alone(&common, caller, agents).await;
     }
     let around = Around { over: over.clone(), ..Around::default() };
-    let speaks = |front: &Front, _leaves| {
+    let speaks = async |front: &Front, _leaves| {
         let serving = speak(front, caller, agents, &over);
         let over = over.clone();
         Ok(async move {

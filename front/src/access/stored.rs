@@ -4,6 +4,7 @@
 //! definition holds what the token allows, and the digest of the token, not the token.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -208,6 +209,24 @@ impl StoredTokens {
             match page.next {
                 Some(next) => query.page = PageRequest { after: Some(next), ..query.page },
                 None => return Ok(tokens),
+            }
+        }
+    }
+
+    /// Returns true if a token was made for this tenant, also if it has expired.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn any(&self, tenant: &TenantId) -> Result<bool, TokenError> {
+        let labels: Labels = [(OF, tenant.as_str())].into_iter().collect();
+        let mut query = SessionQuery { labels, ..SessionQuery::all(TenantId::new(TENANT)?) };
+        query.page.limit = Some(NonZeroU32::MIN);
+        loop {
+            let page = self.store().list_sessions(&query).await?;
+            match page.next {
+                _ if !page.items.is_empty() => return Ok(true),
+                Some(next) => query.page.after = Some(next),
+                None => return Ok(false),
             }
         }
     }

@@ -30,7 +30,7 @@ use crate::store::IfMissing;
 
 /// Serves the sessions that are due.
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
-    works(common, args, Around::default(), |_, _| Ok(std::future::ready(()))).await
+    works(common, args, Around::default(), async |_, _| Ok(std::future::ready(()))).await
 }
 
 /// The surroundings of a worker that has more to do than to work.
@@ -50,7 +50,7 @@ pub(crate) async fn works<End: Future<Output = ()>>(
     common: &Common,
     args: &Work,
     around: Around,
-    beside: impl FnOnce(&Front, CancellationToken) -> Result<End, Failure>,
+    beside: impl AsyncFnOnce(&Front, CancellationToken) -> Result<End, Failure>,
 ) -> Result<Exit, Failure> {
     if let Some(engine) = common.engine.as_ref().filter(|_| args.until_idle) {
         let why = "--until-idle is for a worker alone: an engine keeps its workers";
@@ -91,7 +91,7 @@ pub(crate) async fn works<End: Future<Output = ()>>(
     front.out.passing(front.out.dim(&format!("worker {id} serves {}", served(common, args))));
     // Whoever is told where this process listens may stop it.
     let signals = Signals::listen()?;
-    let end = beside(&front, told.clone())?;
+    let end = beside(&front, told.clone()).await?;
     let ended = tokio::select! {
         ended = serve(signals, work, &told, args.until_idle.then_some(async || is_idle(&front).await), &over) => ended?,
         never = teller.draw() => match never {},

@@ -1,18 +1,22 @@
 //! `serve`: serves sessions over HTTP, accepts tasks and outcomes of other programs, and runs sessions.
 
+mod demo;
+mod link;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use holdover_core::ids::TenantId;
 use holdover_elsewhere::{Callers, HttpElsewhere};
-use holdover_front::{Access, FrontOptions, Guard, Server, StoredTokens};
+use holdover_front::{Access, FrontOptions, Guard, Server, StoredTokens, Tokens};
 use holdover_runtime_local::Agent;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::demo::Demo;
+use self::link::{link, only_here};
 use super::run::{agent_of, instead_of};
 use super::work::{Around, works};
 use crate::args::{Common, Drive, Serve};
@@ -25,15 +29,24 @@ const CONNECTIONS_MAX: u64 = 4_096;
 
 /// Serves sessions over HTTP, accepts tasks for the agents of some files, and runs sessions.
 pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure> {
+    if !args.demo {
+        return serve_agents(common, args, &args.agents).await;
+    }
+    let demo = Demo::new()?;
+    let served = serve_agents(&demo.store(common), args, &[demo.agent()]).await;
+    demo.end().await?;
+    served
+}
+
+async fn serve_agents(common: &Common, args: &Serve, files: &[PathBuf]) -> Result<Exit, Failure> {
     let callers = callers(common, args)?;
-    let agents = agents_of(&args.agents, &args.work.drive).await?;
+    let agents = agents_of(files, &args.work.drive).await?;
     let (wire, guard) = (wire(args)?, guard(args)?);
     // The address is bound before the store is opened: if it is in use, nothing has been started.
     let listener = TcpListener::bind(args.listen).await;
     let listener = listener.map_err(|error| Failure::failed(format!("--listen {}: {error}", args.listen)))?;
-    // The worker runs the sessions of this tenant only, so others are not served either.
-    let tenant = (!args.work.all_tenants).then(|| common.tenant.clone());
-    let listens = |front: &Front, leaves| listen(front, listener, agents, callers, guard, tenant, leaves);
+    let listens =
+        async |front: &Front, leaves| listen(front, args, listener, agents, callers, guard, leaves).await;
     let around = Around { elsewhere: Some(Arc::new(wire)), linger: args.linger, ..Around::default() };
     works(common, &args.work, around, listens).await
 }
@@ -60,8 +73,7 @@ fn callers(common: &Common, args: &Serve) -> Result<Callers, Failure> {
     }
     if args.token_env.is_empty() {
         // Whoever reaches the address could give tasks, so only programs of this machine may.
-        let only_here = args.listen.ip().is_loopback() && args.host.is_empty() && args.origin.is_empty();
-        return Ok(if only_here { Callers::anyone(common.tenant.clone()) } else { Callers::nobody() });
+        return Ok(if only_here(args) { Callers::anyone(common.tenant.clone()) } else { Callers::nobody() });
     }
     let mut tokens = Vec::new();
     for variable in &args.token_env {
@@ -100,13 +112,13 @@ fn guard(args: &Serve) -> Result<Guard, Failure> {
 
 /// Accepts requests until the returned future is awaited. That future then answers the requests that have already
 /// arrived. Once `leaves` is cancelled, load balancers are told to send requests elsewhere.
-fn listen(
+async fn listen(
     front: &Front,
+    args: &Serve,
     listener: TcpListener,
     agents: Vec<Arc<Agent>>,
     callers: Callers,
     guard: Guard,
-    tenant: Option<TenantId>,
     leaves: CancellationToken,
 ) -> Result<impl Future<Output = ()> + use<>, Failure> {
     let at = listener.local_addr().map_err(|error| Failure::failed(format!("--listen: {error}")))?;
@@ -119,15 +131,25 @@ fn listen(
     if agents.is_empty() {
         front.out.passing(front.out.dim(&format!("outcomes are taken at http://{at}/outcomes")));
     }
-    let names: Vec<&str> = agents.iter().map(|agent| agent.spec().name.as_str()).collect();
-    front.out.object(&json!({ "listens": format!("http://{at}"), "agents": names }));
-    let stop = CancellationToken::new();
+    // The worker runs the sessions of this tenant only, so others are not served either.
+    let tenant = (!args.work.all_tenants).then(|| front.tenant().clone());
     let tokens = StoredTokens::new(front.runtime.clone()).only(tenant);
-    let access = Access::Tokens(Arc::new(tokens));
+    let link = link(front, args, tokens.clone()).await?;
+    say(front, args, &format!("http://{at}"), &agents, link.as_ref().map(|(_, path)| path.as_str()));
+    let stop = CancellationToken::new();
+    let link = link.map(|(link, _)| link);
+    let access = match &link {
+        Some(link) => Access::Tokens(Arc::clone(link) as Arc<dyn Tokens>),
+        None => Access::Tokens(Arc::new(tokens)),
+    };
     let options = FrontOptions::new(access).leaves(leaves).stop(stop.clone());
     // The agents of files have one queue, so they are no `Agents`.
     let options = agents.iter().cloned().fold(options, FrontOptions::agent);
     let sessions = holdover_front::router(front.runtime.clone(), options);
+    let sessions = match link {
+        Some(link) => sessions.merge(link.router()),
+        None => sessions,
+    };
     let app = sessions.merge(holdover_elsewhere::router(front.runtime.clone(), agents, callers));
     let server = Server::default().connections_max(connections_max());
     let serving = tokio::spawn(server.serve(listener, guard.layer(app), stop.clone()));
@@ -138,6 +160,25 @@ fn listen(
             tracing::error!(%error, "the server ended early");
         }
     })
+}
+
+/// Says where the server listens, and how the person at the terminal gets in.
+fn say(front: &Front, args: &Serve, base: &str, agents: &[Arc<Agent>], link: Option<&str>) {
+    let names: Vec<&str> = agents.iter().map(|agent| agent.spec().name.as_str()).collect();
+    let mut object = json!({ "listens": base, "agents": names });
+    if let Some(path) = link {
+        let url = format!("{base}{path}");
+        object["link"] = json!(url);
+        front.out.passing(format!("{url} gives a token to whoever opens it first"));
+        if args.demo {
+            front.out.passing("\nThis is a demo: it is all removed when you stop it. In another terminal:\n");
+            for line in demo::commands(base, &url) {
+                front.out.passing(format!("  {line}"));
+            }
+            front.out.passing("");
+        }
+    }
+    front.out.object(&object);
 }
 
 /// Returns the most connections for which this process has descriptors, besides those of its store and its models. Asks for as
