@@ -8,14 +8,14 @@ use holdover_core::ending::{DoneReason, Ending};
 use holdover_core::ids::{CallId, MessageSeq, SessionId, SessionKey};
 use holdover_core::message::{ResultStatus, ToolResult};
 use holdover_core::parameters::redacted_value;
-use holdover_core::store::{EventCursor, PendingKind};
+use holdover_core::store::PendingKind;
 use holdover_runtime_local::{PendingEntry, Runtime};
 use serde_json::{Map, Value, json};
 
 use super::event::{Event, Interrupt, Outcome, SubagentOutcome};
 use super::messages::{content, messages, result_id};
 use crate::problem::Problem;
-use crate::ui::{Encode, End, Moment, PieceKind, answer_id, up_to};
+use crate::ui::{Encode, End, Moment, PieceKind, Place, answer_id, shown_up_to};
 
 /// The version of the protocol.
 const VERSION: &str = "1.0";
@@ -25,8 +25,8 @@ pub(super) struct Encoder {
     runtime: Runtime,
     key: SessionKey,
     run: String,
-    /// True until the start of the run was said.
-    begins: bool,
+    /// The position of the last message before those that are told, until the start of the run was said.
+    begins: Option<MessageSeq>,
     /// The custom state that the client has.
     state: Map<String, Value>,
     /// The steps that are open.
@@ -38,12 +38,13 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new(runtime: Runtime, key: SessionKey, run: String) -> Self {
+    /// Encodes a run that is told from a place after the message `known` on.
+    pub(super) fn new(runtime: Runtime, key: SessionKey, run: String, known: MessageSeq) -> Self {
         Self {
             runtime,
             key,
             run,
-            begins: true,
+            begins: Some(known),
             state: Map::new(),
             steps: BTreeSet::new(),
             text: None,
@@ -51,14 +52,13 @@ impl Encoder {
         }
     }
 
-    /// Returns the events with which every run begins: the state and the messages so far.
-    async fn begin(&mut self, moment: &Moment) -> Result<Vec<Event>, Problem> {
-        self.begins = false;
+    /// Returns the events with which every run begins: the state, and the messages before those that are told.
+    async fn begin(&mut self, known: MessageSeq, moment: &Moment) -> Result<Vec<Event>, Problem> {
         let (thread_id, run_id) = (self.key.id.to_string(), self.run.clone());
         self.state = self.custom_state().await?;
         let last = match moment {
             Moment::Asked { seq, .. } => *seq,
-            _ => self.last_message().await?,
+            _ => known,
         };
         Ok(vec![
             Event::RunStarted { thread_id, run_id, protocol_version: VERSION },
@@ -67,14 +67,9 @@ impl Encoder {
         ])
     }
 
-    async fn last_message(&self) -> Result<MessageSeq, Problem> {
-        let session = self.runtime.session(&self.key).await?;
-        Ok(session.map(|session| session.last_message).unwrap_or_default())
-    }
-
     async fn snapshot(&self, last: MessageSeq) -> Result<Event, Problem> {
-        let shown = up_to(&self.runtime, &self.key, last).await?;
-        Ok(Event::MessagesSnapshot { messages: messages(shown) })
+        let shown = shown_up_to(&self.runtime, &self.key, last).await?;
+        Ok(Event::MessagesSnapshot { messages: messages(shown.messages) })
     }
 
     async fn custom_state(&self) -> Result<Map<String, Value>, Problem> {
@@ -82,10 +77,13 @@ impl Encoder {
         Ok(state.iter().map(|(key, value)| (key.to_owned(), redacted_value(key, value.clone()))).collect())
     }
 
-    async fn events(&mut self, moment: Moment) -> Result<Vec<Event>, Problem> {
-        let mut events = if self.begins { self.begin(&moment).await? } else { Vec::new() };
+    async fn events(&mut self, moment: Moment, place: Place) -> Result<Vec<Event>, Problem> {
+        let mut events = match self.begins.take() {
+            Some(known) => self.begin(known, &moment).await?,
+            None => Vec::new(),
+        };
         match moment {
-            Moment::Asked { .. } => {}
+            Moment::Asked { .. } | Moment::GoesOn { .. } => {}
             Moment::StepBegan(step) => {
                 self.text = None;
                 let step_name = step.to_string();
@@ -117,8 +115,7 @@ impl Encoder {
             Moment::Voided { .. } => {
                 self.text = None;
                 // The transcript does not have what is void.
-                let last = self.last_message().await?;
-                events.push(self.snapshot(last).await?);
+                events.push(self.snapshot(place.message).await?);
             }
             Moment::Called(call) => {
                 let tool_call_id = call.id.to_string();
@@ -268,15 +265,15 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    async fn frames(&mut self, moment: Moment, _: EventCursor) -> Result<Vec<Frame>, Problem> {
-        Ok(self.events(moment).await?.iter().map(frame).collect())
+    async fn frames(&mut self, moment: Moment, place: Place) -> Result<Vec<Frame>, Problem> {
+        Ok(self.events(moment, place).await?.iter().map(frame).collect())
     }
 
     fn failed(&mut self, problem: &Problem) -> Vec<Frame> {
         let (thread_id, run_id) = (self.key.id.to_string(), self.run.clone());
         let started = Event::RunStarted { thread_id, run_id, protocol_version: VERSION };
         let error = Event::RunError { message: problem.detail().to_owned(), code: problem.code().to_owned() };
-        let begins = std::mem::take(&mut self.begins).then_some(started);
+        let begins = self.begins.take().map(|_| started);
         begins.iter().chain([&error]).map(frame).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What a client of AG-UI sends.
+//! The requests of a client of AG-UI.
 
 use holdover_core::ids::{CallId, SessionId};
 use holdover_core::image::{Image, Images};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::problem::Problem;
-use crate::ui::{Reply, Said, answered};
+use crate::ui::{Reply, Said, answered, position_of, text_of};
 
 /// A request to run an agent. The state, the tools and the context of a client are not used: those of the server count.
 #[derive(Deserialize, JsonSchema)]
@@ -65,14 +65,11 @@ enum Status {
     Cancelled,
 }
 
-/// What is to be done.
-pub(super) enum Chosen<'a> {
-    /// A new message is sent.
-    New { id: &'a str, said: Said },
-    /// Calls are decided or answered.
-    Replies(Vec<Reply>),
-    /// The client asks for what there is, and for what comes.
-    Attach,
+/// The request of a page. Answers are delivered before the messages. A run without either attaches to the newest answer.
+pub(super) struct Request<'a> {
+    pub(super) replies: Vec<Reply>,
+    /// New messages, with their ids.
+    pub(super) messages: Vec<(&'a str, Said)>,
 }
 
 impl Input {
@@ -80,20 +77,24 @@ impl Input {
         SessionId::new(self.thread_id.as_str()).map_err(|why| Problem::invalid(format!("threadId: {why}")))
     }
 
-    /// Finds out what is to be done.
-    pub(super) fn chosen(&self) -> Result<Chosen<'_>, Problem> {
-        if !self.resume.is_empty() {
-            let replies = self.resume.iter().map(Resume::reply).collect::<Result<_, _>>()?;
-            return Ok(Chosen::Replies(replies));
+    /// Reads the request: answers to interrupts, and the messages after the last one of the agent. A message that the page has
+    /// from here is not new.
+    pub(super) fn request(&self) -> Result<Request<'_>, Problem> {
+        let (mut replies, mut messages) = (Vec::new(), Vec::new());
+        for resume in &self.resume {
+            replies.push(resume.reply()?);
         }
-        let new = self.messages.iter().rev().take_while(|message| message.role != "assistant");
-        let new: Vec<&Message> = new.collect();
-        if let Some(asked) = new.iter().find(|message| message.role == "user") {
-            return Ok(Chosen::New { id: &asked.id, said: asked.said()? });
+        let begins = self.messages.iter().rposition(|message| message.role == "assistant");
+        for message in &self.messages[begins.map_or(0, |at| at + 1)..] {
+            match message.role.as_str() {
+                "user" if position_of(&message.id).is_none() => {
+                    messages.push((message.id.as_str(), message.said()?));
+                }
+                "tool" => replies.push(message.result()?),
+                _ => {}
+            }
         }
-        let results = new.iter().rev().filter(|message| message.role == "tool");
-        let results: Vec<Reply> = results.map(|message| message.result()).collect::<Result<_, _>>()?;
-        Ok(if results.is_empty() { Chosen::Attach } else { Chosen::Replies(results) })
+        Ok(Request { replies, messages })
     }
 }
 
@@ -140,31 +141,11 @@ fn picture(part: &Value) -> Result<Image, String> {
     }
 }
 
-/// Returns a value as the text that a model reads.
-fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 impl Resume {
     fn reply(&self) -> Result<Reply, Problem> {
         let (pending, saw) = answered(&self.interrupt_id)
             .ok_or_else(|| Problem::invalid("interruptId: was not given out here"))?;
-        let payload = &self.payload;
-        let approved = match (self.status, payload) {
-            (Status::Cancelled, _) => false,
-            (Status::Resolved, Value::Bool(approved)) => *approved,
-            (Status::Resolved, _) => match payload["approved"].as_bool() {
-                Some(approved) => approved,
-                // The result of a tool of the client.
-                None => return Ok(Reply::Answer { pending, saw, content: text_of(payload) }),
-            },
-        };
-        let cancelled = (self.status == Status::Cancelled).then_some("cancelled");
-        let reason = payload["reason"].as_str().or(cancelled).map(str::to_owned);
-        let arguments = match &payload["arguments"] {
-            Value::Null => None,
-            arguments => Some(text_of(arguments)),
-        };
-        Ok(Reply::Decision { pending, saw, approved, reason, arguments })
+        let payload = (self.status == Status::Resolved).then(|| self.payload.clone());
+        Ok(Reply::Either { pending, saw, payload })
     }
 }

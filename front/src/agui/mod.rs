@@ -12,26 +12,20 @@ use std::sync::Arc;
 use aide::axum::ApiRouter;
 use aide::axum::routing::post_with;
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use futures::StreamExt;
-use holdover_core::store::EventCursor;
-use holdover_runtime_local::Follow;
+use holdover_runtime_local::RuntimeError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::encode::Encoder;
-use self::input::{Chosen, Input};
+use self::input::{Input, Request};
 use crate::access::{By, Held, May, ToSend};
 use crate::api::Here;
 use crate::body::{Body, In};
 use crate::desk::Desk;
 use crate::openapi::answers_with_a_stream;
 use crate::problem::Problem;
-use crate::ui::{Answer, From, deliver_new, deliver_replies, newest, newest_answer, stream};
-
-const UNBUFFERED: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+use crate::ui::{From, Place, Reading, answer_stream, deliver_new, deliver_replies, here, newest_answer};
 
 pub(crate) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new().api_route(
@@ -61,26 +55,21 @@ async fn run(
     caller.needs(May::Read)?;
     let seat = desk.streams.open(&caller)?;
     let key = caller.key(input.session()?);
-    let (after, from) = match input.chosen()? {
-        Chosen::New { id, said } => deliver_new(&desk, &key, Some(&of.agent), id, said).await?,
-        Chosen::Replies(replies) => {
-            let now = newest(&desk, &key).await?;
-            deliver_replies(&desk, &caller, &key, replies).await?;
-            (now, From::Cursor)
+    let Request { replies, messages } = input.request()?;
+    let (mut place, mut from) = match desk.runtime.session(&key).await? {
+        Some(session) if replies.is_empty() && messages.is_empty() => {
+            let newest = newest_answer(&desk, &session).await?.filter(|newest| newest.runs);
+            newest.map_or((here(&session), From::Here), |newest| (newest.place, newest.from))
         }
-        Chosen::Attach => match desk.runtime.session(&key).await? {
-            None => (EventCursor::START, From::Cursor),
-            Some(session) => match newest_answer(&desk, &session).await?.filter(|newest| newest.runs) {
-                Some(newest) => (newest.after, From::Message),
-                None => (EventCursor::after(session.incarnation, session.last_event), From::Cursor),
-            },
-        },
+        Some(session) => (here(&session), From::Here),
+        None if messages.is_empty() => return Err(RuntimeError::NotFound { key }.into()),
+        None => (Place::START, From::Here),
     };
-    // Errors that are known at once are told while the answer can have a status.
-    if let Some(Err(error)) = desk.runtime.follow(&key, after, Follow::Available).next().await {
-        return Err(error.into());
+    let known = place.message;
+    deliver_replies(&desk, &caller, &key, replies).await?;
+    for (id, said) in messages {
+        (place, from) = deliver_new(&desk, &key, Some(&of.agent), id, said).await?;
     }
-    let answer = Answer::follow(desk.runtime.clone(), key.clone(), after, from);
-    let encoder = Encoder::new(desk.runtime.clone(), key, input.run_id);
-    Ok(([UNBUFFERED], stream(Arc::clone(&desk), held, seat, answer, encoder)).into_response())
+    let encoder = Encoder::new(desk.runtime.clone(), key.clone(), input.run_id, known);
+    Ok(answer_stream(Arc::clone(&desk), Reading { held, seat, key }, place, from, encoder).into_response())
 }

@@ -20,6 +20,9 @@ pub(super) enum Chunk {
         finish_reason: FinishReason,
         message_metadata: Value,
     },
+    MessageMetadata {
+        message_metadata: Value,
+    },
     Abort {
         reason: String,
     },

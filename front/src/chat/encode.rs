@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::chunk::{Chunk, FinishReason};
 use crate::problem::Problem;
-use crate::ui::{Encode, End, Moment, PieceKind, Question};
+use crate::ui::{Encode, End, Moment, PieceKind, Place, Question};
 
 /// The parts that a client understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl Dialect {
 /// The state of an answer that is being sent.
 pub(super) struct Encoder {
     dialect: Dialect,
-    /// The answer that goes on, until its start was said.
-    goes_on: Option<MessageSeq>,
+    /// The id of the answer that goes on, until its start was said.
+    goes_on: Option<String>,
     /// True if the newest step has calls.
     called: bool,
 }
@@ -42,21 +42,22 @@ impl Encoder {
         Self { dialect, goes_on: None, called: false }
     }
 
-    /// Encodes the rest of the answer to this message.
-    pub(super) fn of_the_answer_to(asked: MessageSeq, dialect: Dialect) -> Self {
-        Self { dialect, goes_on: Some(asked), called: true }
+    /// Encodes the rest of the answer with this id.
+    pub(super) fn of_the_rest_of(answer: String, dialect: Dialect) -> Self {
+        Self { dialect, goes_on: Some(answer), called: true }
     }
 
     fn chunks(&mut self, moment: Moment, cursor: EventCursor) -> Vec<Chunk> {
-        let start = self.goes_on.take().map(|seq| start_of(seq, cursor));
+        let start = self.goes_on.take().map(|id| start_of(id, cursor));
         let mut chunks: Vec<Chunk> = start.into_iter().collect();
         match moment {
-            Moment::Asked { seq, .. } => chunks.push(start_of(seq, cursor)),
+            Moment::Asked { seq, .. } | Moment::GoesOn { seq } => chunks.push(start_of(id_of(seq), cursor)),
             Moment::StepBegan(_) => {
                 self.called = false;
                 chunks.push(Chunk::StartStep);
             }
-            Moment::StepEnded(_) => chunks.push(Chunk::FinishStep),
+            // If the stream breaks, the page goes on from here.
+            Moment::StepEnded(_) => chunks.extend([Chunk::FinishStep, progress(cursor)]),
             Moment::PieceBegan { id, kind: PieceKind::Text } => chunks.push(Chunk::TextStart { id }),
             Moment::PieceBegan { id, kind: PieceKind::Reasoning } => {
                 chunks.push(Chunk::ReasoningStart { id })
@@ -83,7 +84,7 @@ impl Encoder {
                 preliminary: true,
                 dynamic: true,
             }),
-            Moment::Waits(question) => chunks.extend(waits(question)),
+            Moment::Waits(question) => chunks.extend(waits(question).into_iter().chain([progress(cursor)])),
             Moment::Delegated { call, agent, children } => chunks.push(Chunk::DataChildren {
                 id: call.as_ref().map_or_else(|| agent.clone(), CallId::to_string),
                 data: json!({ "call": call, "agent": agent, "children": children }),
@@ -129,9 +130,9 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    async fn frames(&mut self, moment: Moment, cursor: EventCursor) -> Result<Vec<Frame>, Problem> {
+    async fn frames(&mut self, moment: Moment, place: Place) -> Result<Vec<Frame>, Problem> {
         let ends = matches!(moment, Moment::Ended(_));
-        let chunks = self.chunks(moment, cursor);
+        let chunks = self.chunks(moment, place.cursor);
         let frames = chunks.iter().map(frame);
         Ok(frames.chain(ends.then(done)).collect())
     }
@@ -156,13 +157,17 @@ pub(super) fn id_of(asked: MessageSeq) -> String {
     format!("answer-{asked}")
 }
 
-/// Returns what pages keep of an answer and send back: the cursor from which it goes on.
+/// Returns the metadata that pages keep with an answer and send back: the cursor from which it goes on.
 pub(super) fn metadata(cursor: EventCursor) -> Value {
     json!({ "holdover": { "cursor": cursor } })
 }
 
-fn start_of(asked: MessageSeq, cursor: EventCursor) -> Chunk {
-    Chunk::Start { message_id: id_of(asked), message_metadata: metadata(cursor) }
+fn start_of(message_id: String, cursor: EventCursor) -> Chunk {
+    Chunk::Start { message_id, message_metadata: metadata(cursor) }
+}
+
+fn progress(cursor: EventCursor) -> Chunk {
+    Chunk::MessageMetadata { message_metadata: metadata(cursor) }
 }
 
 /// Returns arguments as a page shows them: as JSON, or as the text that the model wrote if it is none.

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{CallId, MessageSeq, SessionKey};
 use holdover_core::message::{AssistantPart, DecisionRecord, Message, ToolResult, UserMessage};
-use holdover_core::store::{EventCursor, PendingKind, SessionStatus};
-use holdover_runtime_local::{MessageEntry, PendingEntry, Runtime};
+use holdover_core::store::{EventCursor, PendingKind};
+use holdover_core::suspension::Owed;
+use holdover_runtime_local::{MessageEntry, PendingEntry, Runtime, Snapshot, Standing};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::encode::{Outcome, data_url, id_of, input, metadata, outcome, output};
 use crate::problem::Problem;
-use crate::ui::{MESSAGES_MAX, answer_id, shown, up_to};
+use crate::ui::{Question, Shown, answer_id, question_up_to, questions_of_children, runs, shown_up_to};
 
 /// The messages of a session, as `useChat` takes them.
 #[derive(Serialize, JsonSchema)]
@@ -35,7 +37,7 @@ struct UiMessage {
     id: String,
     /// Who said it.
     role: &'static str,
-    /// What was said and done.
+    /// The parts: texts, pictures and calls.
     parts: Vec<Value>,
     /// The cursor from which an answer goes on.
     metadata: Value,
@@ -47,36 +49,52 @@ pub(super) async fn chat(
     key: &SessionKey,
     before: Option<MessageSeq>,
 ) -> Result<Chat, Problem> {
-    let snapshot = runtime.snapshot(key, if before.is_some() { 0 } else { MESSAGES_MAX }).await?;
-    let session = &snapshot.standing.session;
-    let due = session.alarm.is_some_and(|alarm| alarm <= runtime.now());
-    let running = before.is_none() && (due || session.status == SessionStatus::Active);
-    let (read, open) = match before {
-        None => (shown(snapshot.messages), snapshot.standing.pending),
-        Some(before) => {
-            let last = MessageSeq(before.0.saturating_sub(1)).min(session.last_message);
-            (up_to(runtime, key, last).await?, Vec::new())
-        }
+    let Snapshot { standing, cursor, .. } = runtime.snapshot(key, 0).await?;
+    let Standing { session, outcome, pending, .. } = standing;
+    let last = before.map_or(session.last_message, |before| {
+        MessageSeq(before.0.saturating_sub(1)).min(session.last_message)
+    });
+    let Shown { messages, earlier } = shown_up_to(runtime, key, last).await?;
+    let question = match earlier {
+        Some(earlier) => question_up_to(runtime, key, earlier).await?,
+        None => None,
     };
-    let first = read.first().map(|entry| entry.seq);
-    let mut page = Page::new(snapshot.cursor, open);
-    read.into_iter().for_each(|entry| page.add(entry));
-    let before = first.filter(|first| *first > MessageSeq(1));
-    Ok(Chat { messages: page.finish(), cursor: snapshot.cursor, running, before })
+    let questions = match (before, outcome) {
+        (None, Some(RunOutcome::Suspended(suspension))) => open_questions(key, &suspension.owed, pending),
+        _ => Vec::new(),
+    };
+    let mut page = Page::new(cursor, question, questions);
+    messages.into_iter().for_each(|entry| page.add(entry));
+    let running = before.is_none() && runs(runtime, &session);
+    Ok(Chat {
+        messages: page.finish(),
+        cursor,
+        running,
+        before: earlier.map(|earlier| MessageSeq(earlier.0 + 1)),
+    })
 }
 
-/// The messages so far, with the positions up to which they go.
+/// Returns the questions that a session and its children ask, each about a call of the session.
+fn open_questions(key: &SessionKey, owed: &[Owed], pending: Vec<PendingEntry>) -> Vec<Question> {
+    let (own, others): (Vec<_>, Vec<_>) = pending.into_iter().partition(|entry| entry.call.key == *key);
+    let own = own.into_iter().filter(|entry| entry.answered.is_none()).map(Question::of);
+    own.chain(questions_of_children(key, owed, others)).collect()
+}
+
+/// The messages so far, each with the position of the message of a user that begins it or that it answers.
 struct Page {
     cursor: EventCursor,
+    /// The message of a user before the page.
+    question: Option<MessageSeq>,
     messages: Vec<(MessageSeq, UiMessage)>,
-    open: BTreeMap<CallId, PendingEntry>,
+    open: BTreeMap<CallId, Question>,
     decided: BTreeMap<CallId, DecisionRecord>,
 }
 
 impl Page {
-    fn new(cursor: EventCursor, open: Vec<PendingEntry>) -> Self {
-        let open = open.into_iter().map(|entry| (entry.call.call.clone(), entry)).collect();
-        Self { cursor, messages: Vec::new(), open, decided: BTreeMap::new() }
+    fn new(cursor: EventCursor, question: Option<MessageSeq>, open: Vec<Question>) -> Self {
+        let open = open.into_iter().map(|question| (question.call.clone(), question)).collect();
+        Self { cursor, question, messages: Vec::new(), open, decided: BTreeMap::new() }
     }
 
     fn add(&mut self, entry: MessageEntry) {
@@ -100,8 +118,7 @@ impl Page {
         match last {
             Some((_, "assistant")) => {}
             Some((asked, _)) => self.begin(asked),
-            // The message that asks is before this page.
-            None => self.begin(seq),
+            None => self.begin(self.question.unwrap_or(seq)),
         }
         let at = self.messages.len() - 1;
         &mut self.messages[at].1.parts
@@ -132,11 +149,11 @@ impl Page {
                     "input": input(&call.arguments),
                 });
                 if let Some(asked) = self.open.get(&call.id)
-                    && asked.call.kind == PendingKind::Approval
+                    && asked.kind == PendingKind::Approval
                 {
                     part["state"] = json!("approval-requested");
-                    part["approval"] = json!({ "id": answer_id(asked.id(), asked.body.digest) });
-                    if let Some(reason) = &asked.body.prompt {
+                    part["approval"] = json!({ "id": asked.id() });
+                    if let Some(reason) = &asked.reason {
                         part["approval"]["requestReason"] = json!(reason);
                     }
                 }

@@ -1,4 +1,4 @@
-//! What a page sends: its messages, of which the last one counts.
+//! The requests of a page: it sends its messages, of which the last one counts.
 
 use holdover_core::ids::SessionId;
 use holdover_core::image::{Image, Images};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::problem::Problem;
-use crate::ui::{Reply, Said, answered};
+use crate::ui::{Decision, Reply, Said, answered, position_of, text_of};
 
 /// The request of `useChat`. Fields that a page adds are ignored.
 #[derive(Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub(super) struct Input {
     id: String,
     /// The messages. Only the last one counts: the server knows the others.
     messages: Vec<UiMessage>,
-    /// What the page wants: to send its last message, or to have it answered again.
+    /// Says if the last message is sent, or answered again.
     #[serde(default)]
     trigger: Trigger,
     /// The message that is edited, or the answer that is made again.
@@ -28,7 +28,7 @@ pub(super) struct Input {
     pub(super) agent: Option<String>,
 }
 
-/// What a page wants.
+/// The wish of a page.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Trigger {
@@ -46,10 +46,10 @@ struct UiMessage {
     id: String,
     /// Who said it.
     role: Role,
-    /// What was said and done.
+    /// The parts: texts, pictures and calls.
     #[serde(default)]
     parts: Vec<Value>,
-    /// What the server said about the message.
+    /// The metadata that the server gave with the message.
     #[serde(default)]
     metadata: Value,
 }
@@ -63,14 +63,16 @@ enum Role {
     Assistant,
 }
 
-/// What is to be done.
+/// The request of a page.
 pub(super) enum Chosen<'a> {
     /// A new message is sent.
     New { id: &'a str, said: Said },
     /// A message is sent in place of an earlier one.
     Edit { id: &'a str, said: Said },
-    /// Calls are decided or answered, and the answer goes on after the cursor.
-    Replies { replies: Vec<Reply>, cursor: Option<EventCursor> },
+    /// Calls are decided or answered, and the answer with this id goes on after the cursor.
+    Replies { replies: Vec<Reply>, answer: &'a str, cursor: Option<EventCursor> },
+    /// The page asks for the newest answer: it sends a message that it has from here.
+    Attach,
 }
 
 impl Input {
@@ -78,11 +80,14 @@ impl Input {
         SessionId::new(self.id.as_str()).map_err(|why| Problem::invalid(format!("id: {why}")))
     }
 
-    /// Finds out what is to be done.
+    /// Reads the request.
     pub(super) fn chosen(&self) -> Result<Chosen<'_>, Problem> {
         let last = self.messages.last().ok_or_else(|| Problem::invalid("messages: there are none"))?;
         let (id, edited) = (last.id.as_str(), self.message_id.as_ref() == Some(&last.id));
         match (last.role, self.trigger) {
+            (Role::User, Trigger::SubmitMessage) if !edited && position_of(id).is_some() => {
+                Ok(Chosen::Attach)
+            }
             (Role::User, Trigger::SubmitMessage) if !edited => Ok(Chosen::New { id, said: last.said()? }),
             (Role::User, _) => Ok(Chosen::Edit { id, said: last.said()? }),
             (Role::Assistant, Trigger::SubmitMessage) => {
@@ -91,7 +96,7 @@ impl Input {
                 let cursor =
                     cursor.map_err(|why| Problem::invalid(format!("metadata: holdover: cursor: {why}")))?;
                 let replies = last.parts.iter().filter_map(reply).collect::<Result<_, _>>()?;
-                Ok(Chosen::Replies { replies, cursor })
+                Ok(Chosen::Replies { replies, answer: id, cursor })
             }
             (Role::Assistant, Trigger::RegenerateMessage) => Err(Problem::invalid(
                 "messages: the last one is not of a user, so it cannot be answered again",
@@ -114,7 +119,7 @@ impl UiMessage {
                         picture(url).map_err(|why| Problem::invalid(format!("parts[{at}]: {why}")))?;
                     images.push(image);
                 }
-                // What a page keeps with its messages.
+                // Parts that a page keeps for itself.
                 _ => {}
             }
         }
@@ -144,9 +149,7 @@ fn reply(part: &Value) -> Option<Result<Reply, Problem>> {
     match part["state"].as_str()? {
         "approval-responded" => Some(decision(&part["approval"])),
         "output-available" if part["preliminary"] != true => {
-            let output = &part["output"];
-            let content = output.as_str().map_or_else(|| output.to_string(), str::to_owned);
-            Some(result(part, content, false))
+            Some(result(part, text_of(&part["output"]), false))
         }
         "output-error" => {
             let why = part["errorText"].as_str().unwrap_or("the page could not run the tool");
@@ -162,7 +165,7 @@ fn decision(approval: &Value) -> Result<Reply, Problem> {
     let (pending, saw) = answered(id).ok_or_else(|| invalid("id: was not given out here"))?;
     let approved = approval["approved"].as_bool().ok_or_else(|| invalid("approved: is missing"))?;
     let reason = approval["reason"].as_str().filter(|reason| !reason.is_empty()).map(str::to_owned);
-    Ok(Reply::Decision { pending, saw, approved, reason, arguments: None })
+    Ok(Reply::Decision { pending, saw, decision: Decision { approved, reason, arguments: None } })
 }
 
 fn result(part: &Value, content: String, is_error: bool) -> Result<Reply, Problem> {

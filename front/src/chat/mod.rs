@@ -16,10 +16,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, NoContent, Response};
-use futures::StreamExt;
-use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::ids::MessageSeq;
 use holdover_core::store::EventCursor;
-use holdover_runtime_local::Follow;
+use holdover_runtime_local::RuntimeError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -32,16 +31,14 @@ use crate::body::{Asked, Body, In};
 use crate::desk::Desk;
 use crate::openapi::answers_with_a_stream;
 use crate::problem::Problem;
-use crate::streams::Seat;
 use crate::ui::{
-    Answer, From, deliver_edit, deliver_new, deliver_replies, newest, newest_answer, newest_question, stream,
+    From, Place, Reading, answer_stream, check_place, deliver_edit, deliver_new, deliver_replies, here,
+    newest_answer, now,
 };
 
 /// The version of the protocol, as clients look for it.
 const PROTOCOL: (HeaderName, HeaderValue) =
     (HeaderName::from_static("x-vercel-ai-ui-message-stream"), HeaderValue::from_static("v1"));
-const UNBUFFERED: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 
 pub(crate) fn routes() -> ApiRouter<Arc<Desk>> {
     ApiRouter::new()
@@ -95,16 +92,29 @@ async fn post(
     let seat = desk.streams.open(&caller)?;
     let key = caller.key(input.session()?);
     let agent = input.agent.as_deref();
-    let (after, from) = match input.chosen()? {
+    let dialect = Dialect::of(words.v);
+    let mut encoder = Encoder::of_an_answer(dialect);
+    let (place, from) = match input.chosen()? {
         Chosen::New { id, said } => deliver_new(&desk, &key, agent, id, said).await?,
-        Chosen::Edit { id, said } => deliver_edit(&desk, &key, id, said).await?,
-        Chosen::Replies { replies, cursor } => {
-            let now = newest(&desk, &key).await?;
+        Chosen::Edit { id, said } => deliver_edit(&desk, &key, agent, id, said).await?,
+        Chosen::Replies { replies, answer, cursor } => {
+            let now = now(&desk, &key).await?;
+            let place = cursor.map_or(now, |cursor| Place { cursor, ..now });
+            check_place(&desk, &key, place).await?;
             deliver_replies(&desk, &caller, &key, replies).await?;
-            (cursor.unwrap_or(now), From::Cursor)
+            encoder = Encoder::of_the_rest_of(answer.to_owned(), dialect);
+            (place, From::Here)
+        }
+        Chosen::Attach => {
+            let session = desk.runtime.session(&key).await?;
+            let session = session.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })?;
+            match newest_answer(&desk, &session).await? {
+                Some(newest) => (newest.place, newest.from),
+                None => (here(&session), From::Message(None)),
+            }
         }
     };
-    stream_of(&desk, held, seat, key, after, from, Dialect::of(words.v)).await
+    Ok(respond(&desk, Reading { held, seat, key }, place, from, encoder))
 }
 
 /// The state of the page that asks for the newest answer.
@@ -134,36 +144,16 @@ async fn resume(
     let Some(newest) = newest_answer(&desk, &session).await? else {
         return Ok(NoContent.into_response());
     };
-    let here = EventCursor::after(session.incarnation, session.last_event);
-    let seen_all = asked.after.is_none_or(|seen| seen == here);
+    let seen_all = asked.after.is_none_or(|seen| seen == here(&session).cursor);
     if seen_all && !newest.runs {
         return Ok(NoContent.into_response());
     }
-    stream_of(&desk, held, seat, key, newest.after, From::Message, Dialect::of(asked.v)).await
+    let encoder = Encoder::of_an_answer(Dialect::of(asked.v));
+    Ok(respond(&desk, Reading { held, seat, key }, newest.place, newest.from, encoder))
 }
 
-/// Returns the stream of an answer. Errors that are known at once are told while the answer can have a status.
-async fn stream_of(
-    desk: &Arc<Desk>,
-    held: Held,
-    seat: Seat,
-    key: SessionKey,
-    after: EventCursor,
-    from: From,
-    dialect: Dialect,
-) -> Result<Response, Problem> {
-    let encoder = match from {
-        From::Item(_) | From::Message => Encoder::of_an_answer(dialect),
-        From::Cursor => {
-            let asked = newest_question(&desk.runtime, &key).await?;
-            Encoder::of_the_answer_to(asked.unwrap_or_default(), dialect)
-        }
-    };
-    if let Some(Err(error)) = desk.runtime.follow(&key, after, Follow::Available).next().await {
-        return Err(error.into());
-    }
-    let answer = Answer::follow(desk.runtime.clone(), key, after, from);
-    Ok(([PROTOCOL, UNBUFFERED], stream(Arc::clone(desk), held, seat, answer, encoder)).into_response())
+fn respond(desk: &Arc<Desk>, reading: Reading, place: Place, from: From, encoder: Encoder) -> Response {
+    ([PROTOCOL], answer_stream(Arc::clone(desk), reading, place, from, encoder)).into_response()
 }
 
 /// The part of a transcript that a page shows.

@@ -19,6 +19,11 @@ pub(crate) enum Moment {
         /// The message.
         said: UserMessage,
     },
+    /// The answer to the message at this position goes on, although nobody has asked again.
+    GoesOn {
+        /// The position of the message.
+        seq: MessageSeq,
+    },
     /// A step begins.
     StepBegan(StepNumber),
     /// A step ends.

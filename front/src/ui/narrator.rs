@@ -73,6 +73,13 @@ impl Narrator {
         told
     }
 
+    /// Tells what became of an attempt that no message followed before the end.
+    pub(super) fn end(&mut self) -> Vec<Moment> {
+        let mut told = Vec::new();
+        self.void(&mut told);
+        told
+    }
+
     fn delta(&mut self, stream: StreamId, delta: Delta, told: &mut Vec<Moment>) {
         let (kind, text) = match delta {
             Delta::Text { text } => (PieceKind::Text, text),

@@ -7,15 +7,16 @@ use holdover_core::event::Event;
 use holdover_core::ids::{EventSeq, ItemKey, MessageSeq, SessionKey};
 use holdover_core::image::Images;
 use holdover_core::message::Message;
-use holdover_core::store::{EventCursor, Session, SessionStatus};
+use holdover_core::store::{EventCursor, Session};
 use holdover_runtime_local::{Deliver, Execute, Follow, Runtime, RuntimeError, Started};
 
-use super::answer::From;
+use super::answer::{From, Place};
+use super::ends::runs;
 use crate::desk::Desk;
 use crate::problem::Problem;
 
-/// The number of events among which the last one that is no row of a history is looked for.
-const LAST_EVENTS: u64 = 16;
+/// The number of events that are looked at together.
+const EVENTS_AT_ONCE: u64 = 16;
 
 /// The number of messages that are looked at together.
 const MESSAGES_AT_ONCE: u32 = 200;
@@ -23,14 +24,13 @@ const MESSAGES_AT_ONCE: u32 = 200;
 /// The beginning of the ids that pages get for messages of a transcript.
 const OF_TRANSCRIPT: &str = "message-";
 
-/// Returns the newest message that a user said, which is the one that the newest answer is for.
-pub(crate) async fn newest_question(
+/// Returns the newest message up to `last` that a user said: the one that the newest answer up to there is for.
+pub(crate) async fn question_up_to(
     runtime: &Runtime,
     key: &SessionKey,
+    last: MessageSeq,
 ) -> Result<Option<MessageSeq>, RuntimeError> {
-    let session = runtime.session(key).await?;
-    let session = session.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })?;
-    let mut to = session.last_message.0;
+    let mut to = last.0;
     while to > 0 {
         let after = to.saturating_sub(MESSAGES_AT_ONCE.into());
         let count = u32::try_from(to - after).unwrap_or(MESSAGES_AT_ONCE);
@@ -46,8 +46,10 @@ pub(crate) async fn newest_question(
 
 /// The newest answer of a session.
 pub(crate) struct NewestAnswer {
-    /// The cursor before the message that it is for.
-    pub(crate) after: EventCursor,
+    /// The place before it.
+    pub(crate) place: Place,
+    /// Its beginning.
+    pub(crate) from: From,
     /// True if it is being made.
     pub(crate) runs: bool,
 }
@@ -56,33 +58,56 @@ pub(crate) struct NewestAnswer {
 /// session in which nobody has asked.
 pub(crate) async fn newest_answer(desk: &Desk, session: &Session) -> Result<Option<NewestAnswer>, Problem> {
     let runtime = &desk.runtime;
-    let due = session.alarm.is_some_and(|alarm| alarm <= runtime.now());
-    let runs = due || session.status == SessionStatus::Active;
+    let runs = runs(runtime, session);
+    let asked = question_up_to(runtime, &session.key, session.last_message).await?;
     if runs && is_between_turns(runtime, session).await? {
-        // The message that is answered next has not been taken yet.
-        let after = EventCursor::after(session.incarnation, session.last_event);
-        return Ok(Some(NewestAnswer { after, runs }));
+        // The next turn has not begun. It answers the next message, or tries the last one again.
+        return Ok(Some(NewestAnswer { place: here(session), from: From::Message(asked), runs }));
     }
-    let Some(asked) = newest_question(runtime, &session.key).await? else { return Ok(None) };
-    let after = runtime.cursor_before(&session.key, asked).await?;
-    Ok(after.map(|after| NewestAnswer { after, runs }))
+    let Some(asked) = asked else { return Ok(None) };
+    let place = place_before(runtime, &session.key, asked).await?;
+    Ok(place.map(|place| NewestAnswer { place, from: From::Message(None), runs }))
+}
+
+/// Returns the place before a message.
+async fn place_before(
+    runtime: &Runtime,
+    key: &SessionKey,
+    message: MessageSeq,
+) -> Result<Option<Place>, RuntimeError> {
+    let cursor = runtime.cursor_before(key, message).await?;
+    Ok(cursor.map(|cursor| Place { cursor, message: MessageSeq(message.0.saturating_sub(1)) }))
+}
+
+/// Returns the place after all that a session has.
+pub(crate) fn here(session: &Session) -> Place {
+    let cursor = EventCursor::after(session.incarnation, session.last_event);
+    Place { cursor, message: session.last_message }
 }
 
 /// Returns true if no turn has begun yet, or if the newest one is over.
 async fn is_between_turns(runtime: &Runtime, session: &Session) -> Result<bool, RuntimeError> {
-    let before = EventSeq(session.last_event.0.saturating_sub(LAST_EVENTS));
-    let after = EventCursor::after(session.incarnation, before);
-    let events = runtime.events(&session.key, after, Follow::Available);
-    let told = events.try_filter(|entry| future::ready(!matches!(entry.event, Event::History { .. })));
-    let last = told.try_collect::<Vec<_>>().await?.pop();
-    Ok(last.is_none_or(|entry| matches!(entry.event, Event::Done { .. })))
+    let mut to = session.last_event.0;
+    while to > 0 {
+        let from = to.saturating_sub(EVENTS_AT_ONCE);
+        let after = EventCursor::after(session.incarnation, EventSeq(from));
+        let events = runtime.events(&session.key, after, Follow::Available);
+        let told = events
+            .try_take_while(|entry| future::ready(Ok(entry.seq.0 <= to)))
+            .try_filter(|entry| future::ready(!matches!(entry.event, Event::History { .. })));
+        if let Some(last) = told.try_collect::<Vec<_>>().await?.pop() {
+            return Ok(matches!(last.event, Event::Done { .. }));
+        }
+        to = from;
+    }
+    Ok(true)
 }
 
-/// Returns the cursor after the newest event of a session.
-pub(crate) async fn newest(desk: &Desk, key: &SessionKey) -> Result<EventCursor, RuntimeError> {
+/// Returns the place after all that a session has now.
+pub(crate) async fn now(desk: &Desk, key: &SessionKey) -> Result<Place, RuntimeError> {
     let session = desk.runtime.session(key).await?;
     let session = session.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })?;
-    Ok(EventCursor::after(session.incarnation, session.last_event))
+    Ok(here(&session))
 }
 
 /// The content of a message.
@@ -99,9 +124,8 @@ pub(crate) async fn deliver_new(
     agent: Option<&str>,
     id: &str,
     said: Said,
-) -> Result<(EventCursor, From), Problem> {
-    let session = desk.runtime.session(key).await?;
-    let before = session.map(|session| EventCursor::after(session.incarnation, session.last_event));
+) -> Result<(Place, From), Problem> {
+    let before = desk.runtime.session(key).await?.as_ref().map(here);
     let once = key_of(id, None)?;
     let (item, duplicate) = match before {
         // A session keeps its agent.
@@ -117,11 +141,11 @@ pub(crate) async fn deliver_new(
     };
     if duplicate
         && let Some(taken) = desk.runtime.taken(key, item).await?
-        && let Some(after) = desk.runtime.cursor_before(key, taken.message).await?
+        && let Some(place) = place_before(&desk.runtime, key, taken.message).await?
     {
-        return Ok((after, From::Message));
+        return Ok((place, From::Message(None)));
     }
-    Ok((before.unwrap_or(EventCursor::START), From::Item(item)))
+    Ok((before.unwrap_or(Place::START), From::Item(item)))
 }
 
 async fn start(
@@ -143,15 +167,26 @@ async fn start(
 }
 
 /// Sends a message in place of the one with this id, or in place of the one that took its place, and returns the place of
-/// its answer.
+/// its answer. A message that has never arrived is sent as a new one.
 pub(crate) async fn deliver_edit(
     desk: &Desk,
     key: &SessionKey,
+    agent: Option<&str>,
     id: &str,
     said: Said,
-) -> Result<(EventCursor, From), Problem> {
-    let before = newest(desk, key).await?;
-    let mut seq = position(&desk.runtime, key, id).await?;
+) -> Result<(Place, From), Problem> {
+    let before = desk.runtime.session(key).await?.as_ref().map(here);
+    let position = match before {
+        Some(_) => position(&desk.runtime, key, id).await?,
+        None => None,
+    };
+    let (Some(before), Some(mut seq)) = (before, position) else {
+        if position_of(id).is_some() {
+            let detail = format!("message {id:?}: the session has no such message");
+            return Err(Problem::not_found("message_unknown", detail));
+        }
+        return deliver_new(desk, key, agent, id, said).await;
+    };
     // Each message in place of another is delivered under a key that names the position of the other.
     loop {
         let once = key_of(id, Some(seq))?;
@@ -167,16 +202,19 @@ pub(crate) async fn deliver_edit(
     }
 }
 
-/// Returns the position of the message with this id.
-async fn position(runtime: &Runtime, key: &SessionKey, id: &str) -> Result<MessageSeq, Problem> {
-    let unknown =
-        || Problem::not_found("message_unknown", format!("message {id:?}: the session has no such message"));
-    if let Some(seq) = id.strip_prefix(OF_TRANSCRIPT).and_then(|seq| seq.parse().ok()) {
-        return Ok(MessageSeq(seq));
+/// Returns the position of the message with this id, if the session has taken one.
+async fn position(runtime: &Runtime, key: &SessionKey, id: &str) -> Result<Option<MessageSeq>, Problem> {
+    if let Some(seq) = position_of(id) {
+        let session = runtime.session(key).await?;
+        return Ok(session.filter(|session| seq <= session.last_message).map(|_| seq));
     }
-    let item = runtime.message_under(key, &key_of(id, None)?).await?.ok_or_else(unknown)?;
-    let taken = runtime.taken(key, item).await?;
-    taken.map(|taken| taken.message).ok_or_else(unknown)
+    let Some(item) = runtime.message_under(key, &key_of(id, None)?).await? else { return Ok(None) };
+    Ok(runtime.taken(key, item).await?.map(|taken| taken.message))
+}
+
+/// Returns the position that an id of the transcript names. Ids of a page are its own.
+pub(crate) fn position_of(id: &str) -> Option<MessageSeq> {
+    id.strip_prefix(OF_TRANSCRIPT)?.parse().ok().map(MessageSeq)
 }
 
 /// Returns the key under which the message with this id is delivered, or one in its place.

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use crate::bench::{READER, Server, told};
 
-fn run(thread: &str, run: &str, messages: Value) -> Value {
+pub(crate) fn run(thread: &str, run: &str, messages: Value) -> Value {
     json!({
         "threadId": thread, "runId": run, "protocolVersion": "1.0", "state": {}, "messages": messages, "tools": [],
         "context": [], "forwardedProps": {},
     })
 }
 
-fn user(id: &str, text: &str) -> Value {
+pub(crate) fn user(id: &str, text: &str) -> Value {
     json!({ "id": id, "role": "user", "content": text })
 }
 
-async fn events(server: &Server, body: &Value) -> Vec<Value> {
+pub(crate) async fn events(server: &Server, body: &Value) -> Vec<Value> {
     let answer = server.ask(Method::POST, "/api/ag-ui/clerk").json(body).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
     assert_eq!(answer.headers()["content-type"], "text/event-stream");
@@ -34,12 +34,12 @@ fn find<'a>(events: &'a [Value], kind: &str) -> &'a Value {
 }
 
 /// Returns the texts that are streamed.
-fn text(events: &[Value]) -> String {
+pub(crate) fn text(events: &[Value]) -> String {
     let parts = events.iter().filter(|event| event["type"] == "TEXT_MESSAGE_CONTENT");
     parts.map(|event| event["delta"].as_str().unwrap()).collect()
 }
 
-fn outcome(events: &[Value]) -> &Value {
+pub(crate) fn outcome(events: &[Value]) -> &Value {
     let last = events.last().unwrap();
     assert_eq!(last["type"], "RUN_FINISHED", "{events:#?}");
     &last["outcome"]

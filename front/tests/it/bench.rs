@@ -34,6 +34,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The token of each test caller, with its tenant and permissions.
 pub(crate) const ANN: &str = "token-of-ann";
 pub(crate) const READER: &str = "token-of-a-reader";
+pub(crate) const SENDER: &str = "token-of-a-sender";
+pub(crate) const WRITER: &str = "token-of-one-who-only-sends";
 pub(crate) const STRANGER: &str = "token-of-another-tenant";
 
 pub(crate) fn tenant(name: &str) -> TenantId {
@@ -63,6 +65,8 @@ pub(crate) fn callers() -> Access {
     Access::Tokens(Arc::new(Known::new([
         (ANN, Caller::of(tenant("acme")).named("ann")),
         (READER, Caller::of(tenant("acme")).named("rob").only([May::Read])),
+        (SENDER, Caller::of(tenant("acme")).named("sue").only([May::Read, May::Send])),
+        (WRITER, Caller::of(tenant("acme")).named("will").only([May::Send])),
         (STRANGER, Caller::of(tenant("other")).named("eve")),
     ])))
 }
@@ -100,9 +104,13 @@ impl Model for Obedient {
             ("scan", None) => call("scan", r#"{"order":7}"#),
             ("note", None) => call("note", "{}"),
             ("delegate", None) => call("helper", r#"{"tasks":["hello","bye"]}"#),
-            ("refund" | "scan" | "note" | "delegate", Some(result)) => {
-                AnswerPart::Text(format!("It says: {result}"))
-            }
+            ("delegate a refund", None) => call("helper", r#"{"tasks":["refund"]}"#),
+            ("fail slowly", _) => return Ok(cut_off()),
+            ("refund twice", None) => return Ok(twice("refund", r#"{"order":7}"#)),
+            (
+                "refund" | "refund twice" | "scan" | "note" | "delegate" | "delegate a refund",
+                Some(result),
+            ) => AnswerPart::Text(format!("It says: {result}")),
             (said, _) => AnswerPart::Text(format!("You said: {said}")),
         };
         let calls = matches!(part, AnswerPart::Call { .. });
@@ -111,6 +119,24 @@ impl Model for Obedient {
         let answer = ModelAnswer { parts: vec![part], stop, usage };
         Ok(Box::pin(stream::iter([Ok(ModelEvent::Finished(answer))])))
     }
+}
+
+/// Returns an answer with two calls.
+fn twice(tool: &str, arguments: &str) -> ModelStream {
+    let part = AnswerPart::Call { tool: tool.into(), arguments: arguments.into() };
+    let usage = TokenUsage { input: 3, output: 2, ..TokenUsage::default() };
+    let answer = ModelAnswer { parts: vec![part.clone(), part], stop: StopReason::ToolUse, usage };
+    Box::pin(stream::iter([Ok(ModelEvent::Finished(answer))]))
+}
+
+/// Returns an answer that is cut off after some words, and cannot be had again.
+fn cut_off() -> ModelStream {
+    let words = stream::iter(["so ", "far ", "and ", "no "]).then(async |word| {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Ok(ModelEvent::Text(word.to_owned()))
+    });
+    let error = ModelError::new(ModelErrorKind::Refused, "it was cut off");
+    Box::pin(words.chain(stream::iter([Err(error)])))
 }
 
 /// Returns an answer whose words come one after another, slowly enough that readers see them come.
@@ -126,22 +152,31 @@ fn slowly() -> ModelStream {
     Box::pin(words.chain(stream::iter([Ok(ModelEvent::Finished(answer))])))
 }
 
+fn refund() -> FunctionTool<Value> {
+    FunctionTool::new(ToolName::new("refund").unwrap(), "Pays back", |order: Value, _| async move {
+        Ok(ToolOutput::text(format!("order {} is paid back", order["order"])))
+    })
+}
+
+fn asks_to_refund() -> RuleGate {
+    RuleGate::new(vec![ApprovalRule::new("refund", RuleAction::Ask).because("money leaves the house")])
+}
+
+/// An agent whose sub-agent asks before it pays back.
+pub(crate) fn boss() -> Arc<Agent> {
+    let helper = SubAgent::new("helper", "Helps.").instructions("You help.");
+    let helper = helper.tools([ToolName::new("refund").unwrap()]).gate(asks_to_refund());
+    let boss = Agent::builder("boss").model(Obedient).tool(refund()).gate(asks_to_refund());
+    Arc::new(boss.sub_agent(helper).build().unwrap())
+}
+
 pub(crate) fn clerk() -> Arc<Agent> {
-    let refund =
-        FunctionTool::new(ToolName::new("refund").unwrap(), "Pays back", |order: Value, _| async move {
-            Ok(ToolOutput::text(format!("order {} is paid back", order["order"])))
-        });
     let note = FunctionTool::new(ToolName::new("note").unwrap(), "Takes a note", |_: Value, _| async move {
         Ok(ToolOutput::text("noted").set("noted", 7).set("api_key", "sk-live"))
     });
     let scan = FunctionTool::<Value>::on_client(ToolName::new("scan").unwrap(), "Scans a receipt");
-    let ask = ApprovalRule::new("refund", RuleAction::Ask).because("money leaves the house");
-    let clerk = Agent::builder("clerk")
-        .model(Obedient)
-        .tool(refund)
-        .tool(note)
-        .tool(scan)
-        .gate(RuleGate::new(vec![ask]));
+    let clerk =
+        Agent::builder("clerk").model(Obedient).tool(refund()).tool(note).tool(scan).gate(asks_to_refund());
     Arc::new(clerk.build().unwrap())
 }
 

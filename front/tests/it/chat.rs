@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use crate::bench::{READER, STRANGER, Server, told};
 
 /// Returns a request of `useChat` with this last message.
-fn request(session: &str, last: Value) -> Value {
+pub(crate) fn request(session: &str, last: Value) -> Value {
     json!({ "id": session, "messages": [last], "trigger": "submit-message" })
 }
 
-fn user(id: &str, text: &str) -> Value {
+pub(crate) fn user(id: &str, text: &str) -> Value {
     json!({ "id": id, "role": "user", "parts": [{ "type": "text", "text": text }] })
 }
 
 /// Reads the parts of a stream that has ended as it should.
-fn parts(text: &str) -> Vec<Value> {
+pub(crate) fn parts(text: &str) -> Vec<Value> {
     let data: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
     let (last, parts) = data.split_last().unwrap();
     assert_eq!(*last, "[DONE]", "{text}");
@@ -24,7 +24,7 @@ fn parts(text: &str) -> Vec<Value> {
 }
 
 /// Sends what a page sends, and returns the parts of the answer.
-async fn chat(server: &Server, body: &Value) -> Vec<Value> {
+pub(crate) async fn chat(server: &Server, body: &Value) -> Vec<Value> {
     let answer = server.ask(Method::POST, "/api/chat").json(body).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
     assert_eq!(answer.headers()["x-vercel-ai-ui-message-stream"], "v1");
@@ -32,17 +32,19 @@ async fn chat(server: &Server, body: &Value) -> Vec<Value> {
     parts(&answer.text().await.unwrap())
 }
 
-fn kinds(parts: &[Value]) -> Vec<&str> {
-    parts.iter().map(|part| part["type"].as_str().unwrap()).collect()
+pub(crate) fn kinds(parts: &[Value]) -> Vec<&str> {
+    let kinds = parts.iter().map(|part| part["type"].as_str().unwrap());
+    // Only the cursor of a page that goes on later.
+    kinds.filter(|kind| *kind != "message-metadata").collect()
 }
 
 /// Returns the texts of an answer, as a page shows them.
-fn text(parts: &[Value]) -> String {
+pub(crate) fn text(parts: &[Value]) -> String {
     let deltas = parts.iter().filter(|part| part["type"] == "text-delta");
     deltas.map(|part| part["delta"].as_str().unwrap()).collect()
 }
 
-fn find<'a>(parts: &'a [Value], kind: &str) -> &'a Value {
+pub(crate) fn find<'a>(parts: &'a [Value], kind: &str) -> &'a Value {
     parts.iter().find(|part| part["type"] == kind).unwrap_or_else(|| panic!("{kind} in {parts:#?}"))
 }
 
@@ -53,7 +55,8 @@ async fn a_message_is_answered_part_by_part() {
     let steps = ["start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"];
     assert_eq!(kinds(&answer), steps);
     assert_eq!(text(&answer), "You said: hello");
-    assert_eq!((&answer[0]["messageId"], &answer[6]["finishReason"]), (&json!("answer-1"), &json!("stop")));
+    let finish = find(&answer, "finish");
+    assert_eq!((&answer[0]["messageId"], &finish["finishReason"]), (&json!("answer-1"), &json!("stop")));
     let shown = server.get("/v1/sessions/page-1").await;
     assert_eq!((&shown["status"], &shown["result"]["text"]), (&json!("idle"), &json!("You said: hello")));
 }
@@ -77,7 +80,7 @@ async fn a_message_that_is_sent_again_is_answered_again_but_begins_no_turn() {
 }
 
 /// Returns the message of an assistant with a decision, as a page sends it.
-fn decided(answer: &[Value], approved: bool, reason: Option<&str>) -> Value {
+pub(crate) fn decided(answer: &[Value], approved: bool, reason: Option<&str>) -> Value {
     let (asked, call) = (find(answer, "tool-approval-request"), find(answer, "tool-input-available"));
     let part = json!({
         "type": "dynamic-tool",
@@ -100,7 +103,7 @@ async fn a_call_is_approved_and_its_answer_goes_on_in_the_same_message() {
     assert_eq!(kinds(&asks), waits);
     assert_eq!(asks[2]["input"], json!({ "order": 7, "api_key": "[redacted]" }));
     assert_eq!((&asks[2]["dynamic"], &asks[3]["reason"]), (&json!(true), &json!("money leaves the house")));
-    assert_eq!(asks[4]["finishReason"], "tool-calls");
+    assert_eq!(find(&asks, "finish")["finishReason"], "tool-calls");
 
     let approves = request("page-1", decided(&asks, true, None));
     let goes_on = chat(&server, &approves).await;
@@ -186,7 +189,7 @@ async fn a_page_runs_a_tool_of_its_own() {
         "input": call["input"],
         "output": { "total": 12.5 },
     });
-    let metadata = &asks[3]["messageMetadata"];
+    let metadata = &find(&asks, "finish")["messageMetadata"];
     let message =
         json!({ "id": asks[0]["messageId"], "role": "assistant", "parts": [part], "metadata": metadata });
     let goes_on = chat(&server, &request("page-1", message)).await;
@@ -218,9 +221,14 @@ async fn an_answer_is_made_again_and_a_message_is_edited() {
     let mut edits = request("page-1", user(id, "see you"));
     edits["messageId"] = json!(id);
     assert_eq!(text(&chat(&server, &edits).await), "You said: see you");
-    let unknown = json!({ "id": "page-1", "messages": [user("m9", "x")], "trigger": "regenerate-message" });
-    let refused = server.post("/api/chat", &unknown).await;
+    let unknown =
+        |id: &str| json!({ "id": "page-1", "messages": [user(id, "x")], "trigger": "regenerate-message" });
+    let refused = server.post("/api/chat", &unknown("message-99")).await;
     assert_eq!((refused.0, &refused.1["code"]), (StatusCode::NOT_FOUND, &json!("message_unknown")));
+    assert_eq!(text(&chat(&server, &unknown("m9")).await), "You said: x", "a message that had not arrived");
+    // What was taken back is not on an earlier page, either.
+    let shown = server.get("/api/chat/page-1/messages").await;
+    assert_eq!((shown["messages"].as_array().unwrap().len(), shown.get("before")), (4, None), "{shown}");
 }
 
 #[tokio::test]
@@ -287,9 +295,10 @@ async fn bad_requests_are_refused_and_change_nothing() {
         (json!({ "id": "page-1", "messages": [user("m", "x")], "agent": "nobody" }), "agent_unknown"),
         (json!({ "id": "page-1", "messages": [assistant], "trigger": "submit-message" }), "not_found"),
         (
-            json!({ "id": "page-1", "messages": [user("m", "x")], "trigger": "regenerate-message" }),
-            "not_found",
+            json!({ "id": "page-1", "messages": [user("message-1", "x")], "trigger": "regenerate-message" }),
+            "message_unknown",
         ),
+        (json!({ "id": "page-1", "messages": [user("message-1", "x")] }), "not_found"),
         (json!({ "id": "page-1", "messages": [user("m", "x")], "trigger": "dance" }), "invalid"),
     ];
     for (body, code) in cases {

@@ -15,6 +15,7 @@ mod main_job;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod openapi;
+mod pages;
 mod pending;
 mod requests;
 mod tokens;
