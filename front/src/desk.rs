@@ -1,5 +1,6 @@
 //! The state that the routes share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use holdover_core::ids::{PendingId, SessionId, SessionKey};
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Access, Caller};
 use crate::options::FrontOptions;
 use crate::problem::Problem;
-use crate::streams::Streams;
+use crate::seats::{Kind, Seats};
 
 pub(crate) struct Desk {
     pub(crate) runtime: Runtime,
@@ -18,7 +19,8 @@ pub(crate) struct Desk {
     agents: Agents,
     others: Vec<Arc<Agent>>,
     pub(crate) served_elsewhere: bool,
-    pub(crate) streams: Streams,
+    pub(crate) requests: Seats,
+    pub(crate) streams: Seats,
     pub(crate) leaves: CancellationToken,
     pub(crate) stop: CancellationToken,
     #[cfg(feature = "mcp")]
@@ -32,6 +34,7 @@ impl Desk {
             agents,
             others,
             served_elsewhere,
+            requests_max,
             streams_max,
             leaves,
             stop,
@@ -45,7 +48,8 @@ impl Desk {
             agents,
             others,
             served_elsewhere,
-            streams: Streams::new(streams_max),
+            requests: Seats::new(Kind::Requests, requests_max),
+            streams: Seats::new(Kind::Streams, streams_max),
             leaves,
             stop,
             #[cfg(feature = "mcp")]
@@ -63,7 +67,14 @@ impl Desk {
         if let Some(name) = name {
             return self.agent(name, None);
         }
-        let mut names = self.offered().map(|agent| agent.spec().name.as_str());
+        // Sub-agents are offered, too, but nobody means them.
+        let subs: BTreeSet<&str> = self
+            .offered()
+            .flat_map(|agent| agent.sub_agents())
+            .map(|agent| agent.spec().name.as_str())
+            .collect();
+        let names = self.offered().map(|agent| agent.spec().name.as_str());
+        let mut names = names.filter(|name| !subs.contains(name));
         let first = names.next();
         match first.filter(|first| names.all(|name| name == *first)) {
             Some(only) => self.agent(only, None),

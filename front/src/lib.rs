@@ -28,8 +28,8 @@ mod openapi;
 mod options;
 mod problem;
 mod router;
+mod seats;
 mod server;
-mod streams;
 mod ui;
 mod wire;
 

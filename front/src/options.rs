@@ -13,6 +13,7 @@ pub struct FrontOptions {
     pub(crate) agents: Agents,
     pub(crate) others: Vec<Arc<Agent>>,
     pub(crate) served_elsewhere: bool,
+    pub(crate) requests_max: usize,
     pub(crate) streams_max: usize,
     pub(crate) body_bytes_max: usize,
     pub(crate) leaves: CancellationToken,
@@ -24,6 +25,9 @@ impl FrontOptions {
     /// edit of a call's arguments in full size.
     pub const BODY_BYTES_MAX: usize = 12 << 20;
 
+    /// The most requests of one caller at once, unless the options say otherwise. A stream is a request until it begins.
+    pub const REQUESTS_MAX: usize = 256;
+
     /// The most open streams of one caller, unless the options say otherwise.
     pub const STREAMS_MAX: usize = 1_000;
 
@@ -34,6 +38,7 @@ impl FrontOptions {
             agents: Agents::new(),
             others: Vec::new(),
             served_elsewhere: false,
+            requests_max: Self::REQUESTS_MAX,
             streams_max: Self::STREAMS_MAX,
             body_bytes_max: Self::BODY_BYTES_MAX,
             leaves: CancellationToken::new(),
@@ -60,6 +65,12 @@ impl FrontOptions {
     #[must_use]
     pub fn served_elsewhere(self) -> Self {
         Self { served_elsewhere: true, ..self }
+    }
+
+    /// Sets the most requests that one caller may have in this process at once. Further ones are refused with 429.
+    #[must_use]
+    pub fn requests_max(self, requests_max: usize) -> Self {
+        Self { requests_max, ..self }
     }
 
     /// Sets the most streams that one caller may have open in this process.

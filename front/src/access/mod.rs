@@ -24,6 +24,7 @@ pub use self::link::OneTimeLink;
 pub use self::stored::{StoredTokens, TokenError, TokenInfo};
 use crate::desk::Desk;
 use crate::problem::{Problem, responses};
+use crate::seats::Seat;
 
 /// The name of the security scheme in the description of the API.
 pub(crate) const SCHEME: &str = "bearer";
@@ -252,7 +253,16 @@ macro_rules! needs {
 needs!(ToRead => Read, ToSend => Send, ToDecide => Decide, ToOperate => Operate);
 
 /// The caller of a request, who has the permission that the route needs. Every route takes one, so none can forget to ask.
-pub(crate) struct By<N>(pub(crate) Caller, pub(crate) PhantomData<N>);
+pub(crate) struct By<N>(
+    pub(crate) Caller,
+    #[expect(dead_code, reason = "it is held until the request is answered")] pub(crate) Request<N>,
+);
+
+/// The request of a caller. It counts until this is dropped.
+pub(crate) struct Request<N> {
+    _seat: Seat,
+    needs: PhantomData<N>,
+}
 
 impl<N: Needs> FromRequestParts<Arc<Desk>> for By<N> {
     type Rejection = Problem;
@@ -260,7 +270,8 @@ impl<N: Needs> FromRequestParts<Arc<Desk>> for By<N> {
     async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Self, Problem> {
         let caller = desk.access.caller(parts).await?;
         caller.needs(N::MAY)?;
-        Ok(Self(caller, PhantomData))
+        let seat = desk.requests.open(&caller)?;
+        Ok(Self(caller, Request { _seat: seat, needs: PhantomData }))
     }
 }
 

@@ -15,7 +15,7 @@ use super::{resources, tools};
 use crate::access::{Caller, Held, May};
 use crate::desk::Desk;
 use crate::problem::Problem;
-use crate::streams::Seat;
+use crate::seats::Seat;
 
 const INSTRUCTIONS: &str = "\
 Sessions of agents that run elsewhere and survive restarts. Start one with start_session, then call wait until it rests. If wait \

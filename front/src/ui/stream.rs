@@ -18,7 +18,7 @@ use super::moment::Moment;
 use crate::access::{Held, May};
 use crate::desk::Desk;
 use crate::problem::Problem;
-use crate::streams::Seat;
+use crate::seats::Seat;
 
 /// Tells proxies to pass each frame on at once.
 const UNBUFFERED: (HeaderName, HeaderValue) =

@@ -3,7 +3,11 @@
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use crate::bench::{Server, callers, told};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::bench::{ANN, PATIENCE, READER, Server, callers, told};
 
 #[tokio::test]
 async fn a_request_that_is_not_valid_gets_a_problem() {
@@ -135,4 +139,36 @@ async fn a_body_is_bounded() {
     assert_eq!((status, &problem["code"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!("too_large")));
     let text = server.ask(Method::POST, "/v1/sessions").body(body(1).to_string()).send().await.unwrap();
     assert_eq!(told(text).await.1["code"], "not_json");
+}
+
+/// A caller whose requests are not answered, because their bodies do not come, harms nobody but itself.
+#[tokio::test]
+async fn a_caller_has_a_bounded_number_of_requests_at_once() {
+    let server = Server::with(callers(), |options| options.requests_max(2)).await;
+    let address = server.base.strip_prefix("http://").unwrap().strip_suffix("/front").unwrap();
+    let mut slow = Vec::new();
+    for _ in 0..2 {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "POST /front/v1/sessions HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {ANN}\r\n\
+             content-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
+        );
+        connection.write_all(head.as_bytes()).await.unwrap();
+        slow.push(connection);
+    }
+    let status = async || server.ask(Method::GET, "/v1/sessions").send().await.unwrap().status();
+    let until = async |wanted: StatusCode| {
+        while status().await != wanted {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, until(StatusCode::TOO_MANY_REQUESTS)).await.unwrap();
+    let other = server.anonymous(Method::GET, "/v1/sessions").bearer_auth(READER);
+    assert_eq!(
+        other.send().await.unwrap().status(),
+        StatusCode::OK,
+        "another caller has requests of its own"
+    );
+    drop(slow);
+    timeout(PATIENCE, until(StatusCode::OK)).await.unwrap();
 }
