@@ -29,6 +29,7 @@ pub(super) struct Input {
 /// A message as a client has it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AgUiMessage")]
 struct Message {
     /// The id. A message of a user is accepted at most once under its id.
     id: String,
@@ -46,6 +47,7 @@ struct Message {
 /// An answer to an interrupt.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AgUiResume")]
 struct Resume {
     /// The interrupt.
     interrupt_id: String,
@@ -60,6 +62,7 @@ struct Resume {
 /// The state of an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "AgUiResumeStatus")]
 enum Status {
     Resolved,
     Cancelled,

@@ -10,7 +10,7 @@ use holdover_core::suspension::Owed;
 use holdover_runtime_local::{MessageEntry, PendingEntry, Runtime, Snapshot, Standing};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::encode::{Outcome, data_url, id_of, input, metadata, outcome, output};
 use crate::problem::Problem;
@@ -32,14 +32,17 @@ pub(super) struct Chat {
 
 /// A message as a page shows it.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ChatMessage")]
 struct UiMessage {
     /// The id.
     id: String,
     /// Who said it.
     role: &'static str,
     /// The parts: texts, pictures and calls.
+    #[schemars(with = "Vec<Map<String, Value>>")]
     parts: Vec<Value>,
     /// The cursor from which an answer goes on.
+    #[schemars(with = "Map<String, Value>")]
     metadata: Value,
 }
 

@@ -5,7 +5,7 @@ use holdover_core::image::{Image, Images};
 use holdover_core::store::EventCursor;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::problem::Problem;
 use crate::ui::{Decision, Reply, Said, answered, position_of, text_of};
@@ -31,6 +31,7 @@ pub(super) struct Input {
 /// The wish of a page.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "ChatTrigger")]
 enum Trigger {
     /// To send its last message, an edited one, or decisions and results.
     #[default]
@@ -41,6 +42,7 @@ enum Trigger {
 
 /// A message as a page has it.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "SentChatMessage")]
 struct UiMessage {
     /// The id. A message of a user is accepted at most once under its id.
     id: String,
@@ -48,14 +50,17 @@ struct UiMessage {
     role: Role,
     /// The parts: texts, pictures and calls.
     #[serde(default)]
+    #[schemars(with = "Vec<Map<String, Value>>")]
     parts: Vec<Value>,
     /// The metadata that the server gave with the message.
     #[serde(default)]
+    #[schemars(with = "Option<Map<String, Value>>")]
     metadata: Value,
 }
 
 /// Who said a message.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatRole")]
 #[serde(rename_all = "kebab-case")]
 enum Role {
     System,
