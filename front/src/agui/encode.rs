@@ -56,10 +56,7 @@ impl Encoder {
     async fn begin(&mut self, known: MessageSeq, moment: &Moment) -> Result<Vec<Event>, Problem> {
         let (thread_id, run_id) = (self.key.id.to_string(), self.run.clone());
         self.state = self.custom_state().await?;
-        let last = match moment {
-            Moment::Asked { seq, .. } => *seq,
-            _ => known,
-        };
+        let last = if let Moment::Asked { seq, .. } = moment { *seq } else { known };
         Ok(vec![
             Event::RunStarted { thread_id, run_id, protocol_version: VERSION },
             Event::StateSnapshot { snapshot: Value::Object(self.state.clone()) },
@@ -189,11 +186,10 @@ impl Encoder {
         let ended: Vec<(Option<CallId>, SessionId)> = ended;
         for (_, child) in ended {
             let subagent_run_id = child.to_string();
-            events.push(match result.status {
-                ResultStatus::Done => {
-                    Event::SubagentFinished { subagent_run_id, outcome: SubagentOutcome::Success }
-                }
-                _ => Event::SubagentError { subagent_run_id, message: result.content.clone() },
+            events.push(if result.status == ResultStatus::Done {
+                Event::SubagentFinished { subagent_run_id, outcome: SubagentOutcome::Success }
+            } else {
+                Event::SubagentError { subagent_run_id, message: result.content.clone() }
             });
         }
         events.push(Event::ToolCallResult {
@@ -287,18 +283,7 @@ fn interrupt(entry: PendingEntry, of: &SessionKey) -> Interrupt {
     let PendingEntry { call, body, .. } = entry;
     let (digest, body) = (body.digest, body.redacted());
     let message = body.prompt.unwrap_or_else(|| format!("{} asks to be run", body.tool));
-    let response_schema = match call.kind {
-        PendingKind::Approval => json!({
-            "type": "object",
-            "properties": {
-                "approved": { "type": "boolean" },
-                "reason": { "type": "string" },
-                "arguments": { "description": "Arguments with which the call runs instead." },
-            },
-            "required": ["approved"],
-        }),
-        _ => json!({}),
-    };
+    let response_schema = if call.kind == PendingKind::Approval { decision_schema() } else { json!({}) };
     Interrupt {
         id: answer_id(&call.id, digest),
         reason: call.kind.as_str().to_owned(),
@@ -312,6 +297,19 @@ fn interrupt(entry: PendingEntry, of: &SessionKey) -> Interrupt {
             "arguments": body.arguments,
         }),
     }
+}
+
+/// Returns the form of the answer to an approval.
+fn decision_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "approved": { "type": "boolean" },
+            "reason": { "type": "string" },
+            "arguments": { "description": "Arguments with which the call runs instead." },
+        },
+        "required": ["approved"],
+    })
 }
 
 /// Returns the patch that makes `after` of `before`.

@@ -115,7 +115,7 @@ impl Message {
                     }
                 }
             }
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
         }
         let images = Images::of(images).map_err(|why| invalid(why.to_string()))?;
         let text = texts.join("\n");

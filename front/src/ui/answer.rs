@@ -167,9 +167,7 @@ fn begins_step(shown: &Shown) -> bool {
 /// Returns true if this event leaves the turn waiting or ends it, false if a run goes on, and none if it says neither.
 fn parks(shown: &Shown) -> Option<bool> {
     let Shown::Event(EventEntry { event, .. }) = shown else { return None };
-    match event {
-        Event::Suspended { .. } | Event::Done { .. } => Some(true),
-        Event::RunStarted { .. } | Event::Init { .. } => Some(false),
-        _ => None,
-    }
+    let parks = matches!(event, Event::Suspended { .. } | Event::Done { .. });
+    let goes_on = matches!(event, Event::RunStarted { .. } | Event::Init { .. });
+    (parks || goes_on).then_some(parks)
 }

@@ -41,14 +41,12 @@ impl Feed {
     pub(super) async fn complete(&mut self, shown: Shown) -> Result<Fact, RuntimeError> {
         let (mut message, mut pending) = (None, None);
         if let Shown::Event(entry) = &shown {
-            match &entry.event {
-                Event::Message { seq, .. } => message = self.message(*seq).await?,
-                Event::Asked {
-                    kind: PendingKind::Approval | PendingKind::ClientTool, pending: id, ..
-                } => {
-                    pending = self.runtime.pending_call(&self.key, id).await?;
-                }
-                _ => {}
+            if let Event::Message { seq, .. } = &entry.event {
+                message = self.message(*seq).await?;
+            } else if let Event::Asked { kind, pending: id, .. } = &entry.event
+                && matches!(kind, PendingKind::Approval | PendingKind::ClientTool)
+            {
+                pending = self.runtime.pending_call(&self.key, id).await?;
             }
         }
         if let Some(entry) = &mut pending {

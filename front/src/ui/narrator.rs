@@ -47,28 +47,18 @@ impl Narrator {
     pub(super) fn tell(&mut self, fact: Fact) -> Vec<Moment> {
         let Fact { shown, message, pending } = fact;
         let mut told = Vec::new();
-        match shown {
-            Shown::Delta(entry) => self.delta(entry.stream, entry.delta, &mut told),
-            Shown::Dropped { .. } => self.void(&mut told),
-            Shown::Event(EventEntry { event, .. }) => match event {
-                Event::StepStarted { step } => told.push(Moment::StepBegan(step)),
-                Event::StepEnded { step } => told.push(Moment::StepEnded(step)),
-                Event::Message { stream, .. } => {
-                    if let Some((seq, message)) = message {
-                        self.message(&format!("message-{seq}"), stream, message, &mut told);
-                    }
-                }
-                Event::Asked { call, children, pending: id, tool, .. } if children > 0 => {
-                    told.push(delegated(Some(call), tool, &id, children));
-                }
-                Event::Asked { reason, .. } => told.extend(pending.map(|entry| asked(entry, reason))),
-                Event::Began { agent, pending: id, children, call } => {
-                    told.push(delegated(call, agent, &id, children));
-                }
-                _ => {}
-            },
-            // An item of a newer version.
-            _ => {}
+        if let Shown::Delta(entry) = shown {
+            self.delta(entry.stream, entry.delta, &mut told);
+        } else if let Shown::Event(EventEntry { event, .. }) = shown {
+            if let Event::Message { stream, .. } = event
+                && let Some((seq, message)) = message
+            {
+                self.message(&format!("message-{seq}"), stream, message, &mut told);
+            } else {
+                told.extend(event_moment(event, pending));
+            }
+        } else if let Shown::Dropped { .. } = shown {
+            self.void(&mut told);
         }
         told
     }
@@ -201,6 +191,24 @@ fn texts(said: &AssistantMessage) -> Vec<(PieceKind, String)> {
         }
     }
     texts
+}
+
+/// Tells an event that is no message.
+fn event_moment(event: Event, pending: Option<PendingEntry>) -> Option<Moment> {
+    if let Event::StepStarted { step } = event {
+        Some(Moment::StepBegan(step))
+    } else if let Event::StepEnded { step } = event {
+        Some(Moment::StepEnded(step))
+    } else if let Event::Began { agent, pending, children, call } = event {
+        Some(delegated(call, agent, &pending, children))
+    } else if let Event::Asked { call, children, pending: id, tool, reason, .. } = event {
+        if children > 0 {
+            return Some(delegated(Some(call), tool, &id, children));
+        }
+        pending.map(|entry| asked(entry, reason))
+    } else {
+        None
+    }
 }
 
 fn progressed(call: CallId, tool: String, progress: Progress) -> Moment {

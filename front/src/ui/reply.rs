@@ -111,10 +111,7 @@ fn decision(payload: Option<Value>) -> Result<Decision, Problem> {
     };
     let approved = payload.as_bool().or_else(|| payload["approved"].as_bool());
     let approved = approved.ok_or_else(|| Problem::invalid("payload: approved: is missing"))?;
-    let arguments = match &payload["arguments"] {
-        Value::Null => None,
-        arguments => Some(text_of(arguments)),
-    };
+    let arguments = payload.get("arguments").filter(|arguments| !arguments.is_null()).map(text_of);
     Ok(Decision { approved, reason: payload["reason"].as_str().map(str::to_owned), arguments })
 }
 

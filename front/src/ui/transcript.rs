@@ -35,10 +35,7 @@ pub(crate) async fn shown_up_to(
                 break 'reads;
             }
             to = MessageSeq(entry.seq.0 - 1);
-            let rewound = match &entry.message {
-                Message::Notice(notice) => notice.rewound,
-                _ => None,
-            };
+            let rewound = if let Message::Notice(notice) = &entry.message { notice.rewound } else { None };
             entry.message = entry.message.redacted();
             messages.push(entry);
             if let Some(back_to) = rewound {

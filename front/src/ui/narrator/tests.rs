@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may panic")]
 
 use holdover_core::ids::{CallId, Epoch};
 use holdover_core::message::CallRequest;
