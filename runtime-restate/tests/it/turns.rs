@@ -2,11 +2,14 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdover_core::store::{OutcomeKind, SessionStatus};
-use holdover_runtime_local::Approval;
+use holdover_runtime_local::{Approval, Execute};
 
-use crate::bench::{Program, begin, front, memory, only_result, pending, shared, sql, until, until_outcome};
+use crate::bench::{
+    Program, begin, front, memory, only_result, pending, session, shared, sql, until, until_outcome,
+};
 use crate::clerk::Desk;
 
 #[tokio::test]
@@ -42,6 +45,21 @@ async fn deadlines_and_back_offs_fire_on_their_own() {
     }
     assert_eq!(desk.sent(), Vec::<String>::new(), "the approval expired");
     assert!(only_result(&front, &hurried).await.0 != "Done");
+}
+
+#[tokio::test]
+async fn a_session_that_is_to_begin_later_is_begun_by_a_timer_of_restate() {
+    let (restate, store, desk) = (shared(), memory(), Desk::open());
+    let agent = Arc::new(desk.clerk().build().unwrap());
+    let front = front(&store, &agent, &restate);
+    let _program = Program::start(&store, &agent, &restate).await;
+    let (key, at) = (session("later"), front.now().after(Duration::from_millis(1_500)));
+    let request =
+        Execute::new(key.tenant.clone(), Arc::clone(&agent), "say").in_session(key.id.clone()).at(at);
+    front.start(request).await.unwrap();
+    until_outcome(&front, &key, OutcomeKind::Completed).await;
+    let first = front.messages(&key).await.unwrap()[0].at;
+    assert!(first >= at, "the message was taken at {first}, {at} was asked for");
 }
 
 /// The approval comes before its deadline. The timer of the deadline is called all the same, and does nothing.

@@ -1,9 +1,12 @@
 //! Sessions from their beginning to their end.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use holdover_core::gate::{ApprovalRule, ApprovalTerms, AtExpiry, RuleAction};
 use holdover_core::store::{Deletion, OutcomeKind, SessionStatus};
 use holdover_core::tool::{Bound, EffectClass};
-use holdover_runtime_local::Approval;
+use holdover_runtime_local::{Approval, Execute};
 
 use crate::bench::{Serving, begin, ends, file_store, key, pending, runtime, shared};
 use crate::cast::{Caller, Pay, agent};
@@ -29,6 +32,29 @@ async fn a_session_is_served_to_its_end_and_an_approval_parks_it() {
     assert_eq!(tool.calls(), 1);
     server.becomes(&key, "COMPLETED").await;
     server.counts("TaskQueue='holdover:first' AND HoldoverStatus='idle'", 1).await;
+    assert_eq!(serving.end().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_to_begin_later_is_begun_by_a_timer_of_temporal() {
+    let server = shared();
+    let (folder, temporal) = (tempfile::tempdir().unwrap(), server.options());
+    let tool = Pay::new(EffectClass::AtMostOnce);
+    let agent = agent("later", Caller::default(), &tool, Vec::new());
+    let runtime = runtime(&file_store(folder.path()).await, &agent, &temporal);
+    let serving = Serving::begin(&runtime, &temporal);
+    let key = key("later", "one");
+    let at = runtime.now().after(Duration::from_millis(1_500));
+    let execute =
+        Execute::new(key.tenant.clone(), Arc::clone(&agent), "buy").in_session(key.id.clone()).at(at);
+    runtime.start(execute).await.unwrap();
+    server.becomes(&key, "COMPLETED").await;
+    assert_eq!((ends(&runtime, &key).await, tool.calls()), (OutcomeKind::Completed, 1));
+    let first = runtime.messages(&key).await.unwrap()[0].at;
+    assert!(first >= at, "the message was taken at {first}, {at} was asked for");
+    let history = server.history(&key);
+    let fired = history["events"].as_array().unwrap().iter();
+    assert!(fired.clone().any(|event| event["eventType"] == "EVENT_TYPE_TIMER_FIRED"), "{history}");
     assert_eq!(serving.end().await, 0);
 }
 
