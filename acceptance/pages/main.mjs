@@ -8,6 +8,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { play } from './cuts.mjs';
+import { play as read } from './readers.mjs';
 import { Started, freePort, killAll, until } from '../main_job/process.mjs';
 
 const { HOLDOVER, PAGES_TOOLS } = process.env;
@@ -15,6 +16,8 @@ const tools = createRequire(join(PAGES_TOOLS, 'package.json'));
 const { build } = tools('esbuild');
 const { chromium } = tools('playwright-core');
 const here = import.meta.dirname;
+/** The number of readers at each server, unless the environment sets another. */
+const READERS = Number(process.env.HOLDOVER_READERS ?? 200);
 /** The number of connections that are cut. */
 const CUTS = 200;
 const browserAt = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync) ?? process.env.CHROMIUM;
@@ -318,8 +321,13 @@ try {
             await page.tab.close();
         }
     }
-    if (wanted.length === 0 || wanted.some((word) => 'cuts'.includes(word))) {
-        await serve(other);
+    const plays = (name) => wanted.length === 0 || wanted.includes(name);
+    if (plays('cuts') || plays('readers')) await serve(other);
+    if (plays('readers')) {
+        const { pid } = serving.child;
+        await read({ server, pid, other, api, token, readers: READERS, sessions: READERS / 10, check });
+    }
+    if (plays('cuts')) {
         const story = 'Tell me a story';
         const cuts = await play({ servers: [server, other], token, cuts: CUTS, seed: 7, check, transcript, story });
         check(`${cuts} cuts were made`, cuts >= CUTS, cuts);

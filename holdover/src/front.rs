@@ -19,8 +19,8 @@
 //! The router answers from the store. A [`Worker`](crate::runtime::Worker), in this process or another one, runs the sessions.
 
 pub use holdover_front::{
-    Access, Caller, FrontOptions, Guard, InvalidOrigin, May, NoTokens, Server, StoredTokens, TokenError,
-    TokenInfo, Tokens, UnknownMay, openapi, router,
+    Access, Caller, FrontOptions, Guard, InvalidOrigin, May, NoTokens, OneTimeLink, Server, StoredTokens,
+    TokenError, TokenInfo, Tokens, UnknownMay, openapi, router,
 };
 #[cfg(feature = "mcp-server")]
 pub use holdover_front::{McpEnded, serve_mcp};

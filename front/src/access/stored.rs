@@ -36,6 +36,8 @@ const FORMAT: StateFormat = StateFormat(u32::MAX);
 const NEVER: Timestamp = Timestamp::from_ms(253_402_300_799_000);
 /// The time for which a process remembers what it found. A token that was revoked is refused everywhere after this time.
 const REMEMBERED: Duration = Duration::from_secs(5);
+/// The time for which those who wait for the same token share a failure to look it up.
+const FAILURE_REMEMBERED: Duration = Duration::from_secs(1);
 /// The most tokens that a process remembers.
 const REMEMBERED_MAX: usize = 10_000;
 /// The longest name, in bytes.
@@ -112,7 +114,12 @@ pub struct StoredTokens {
     runtime: Runtime,
     only: Option<TenantId>,
     found: Arc<Mutex<HashMap<Digest, Found>>>,
+    looks: Arc<Mutex<HashMap<Digest, Look>>>,
 }
+
+/// The turn of those who look a token up. One looks, and the others wait for what it finds: thousands of streams may have the
+/// same token. It holds the last failure.
+type Look = Arc<tokio::sync::Mutex<Option<(Instant, NoTokens)>>>;
 
 /// The caller that a process found for a token.
 #[derive(Clone)]
@@ -125,7 +132,7 @@ struct Found {
 impl StoredTokens {
     /// Finds tokens in the store of this runtime.
     pub fn new(runtime: Runtime) -> Self {
-        Self { runtime, only: None, found: Arc::default() }
+        Self { runtime, only: None, found: Arc::default(), looks: Arc::default() }
     }
 
     /// Accepts only tokens of this tenant: that of the sessions which the workers of this server run.
@@ -273,9 +280,53 @@ impl StoredTokens {
         }))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Digest, Found>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns what was found for a token a short time ago.
+    fn known(&self, digest: Digest) -> Option<Found> {
+        self.lock().get(&digest).filter(|found| found.at.elapsed() < REMEMBERED).cloned()
     }
+
+    /// Finds the caller of a token in the store, unless somebody else has just done so.
+    async fn found(&self, id: &str, digest: Digest) -> Result<Found, NoTokens> {
+        let look = Arc::clone(unpoisoned(&self.looks).entry(digest).or_default());
+        let mut failed = look.lock().await;
+        let recent = failed.as_ref().filter(|(at, _)| at.elapsed() < FAILURE_REMEMBERED);
+        let found = match (self.known(digest), recent) {
+            (Some(found), _) => Ok(found),
+            (None, Some((_, error))) => Err(error.clone()),
+            (None, None) => self.look(id, digest).await.map_err(|error| NoTokens(error.to_string())),
+        };
+        match &found {
+            Ok(found) => self.remember(digest, found),
+            Err(error) if recent.is_none() => *failed = Some((Instant::now(), error.clone())),
+            Err(_) => {}
+        }
+        drop(failed);
+        let mut looks = unpoisoned(&self.looks);
+        // This one and that of the map.
+        if Arc::strong_count(&look) == 2 {
+            looks.remove(&digest);
+        }
+        found
+    }
+
+    fn remember(&self, digest: Digest, found: &Found) {
+        let mut all = self.lock();
+        if all.len() >= REMEMBERED_MAX {
+            // Tokens that somebody made up go first.
+            all.retain(|_, found| found.caller.is_some() && found.at.elapsed() < REMEMBERED);
+        }
+        if all.len() < REMEMBERED_MAX {
+            all.insert(digest, found.clone());
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Digest, Found>> {
+        unpoisoned(&self.found)
+    }
+}
+
+fn unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[async_trait]
@@ -283,21 +334,9 @@ impl Tokens for StoredTokens {
     async fn caller(&self, token: &str) -> Result<Option<Caller>, NoTokens> {
         let Some(id) = id_of(token) else { return Ok(None) };
         let digest = Digest::of(token.as_bytes());
-        let known = self.lock().get(&digest).filter(|found| found.at.elapsed() < REMEMBERED).cloned();
-        let found = match known {
+        let found = match self.known(digest) {
             Some(found) => found,
-            None => {
-                let found = self.look(id, digest).await.map_err(|error| NoTokens(error.to_string()))?;
-                let mut all = self.lock();
-                if all.len() >= REMEMBERED_MAX {
-                    // Tokens that somebody made up go first.
-                    all.retain(|_, found| found.caller.is_some() && found.at.elapsed() < REMEMBERED);
-                }
-                if all.len() < REMEMBERED_MAX {
-                    all.insert(digest, found.clone());
-                }
-                found
-            }
+            None => self.found(id, digest).await?,
         };
         let lasts = found.expires_at.is_none_or(|expires_at| self.runtime.now() < expires_at);
         let serves = |caller: &Caller| self.only.as_ref().is_none_or(|tenant| tenant == caller.tenant());

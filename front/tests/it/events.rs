@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::StreamExt;
+use holdover_core::store::StateStore;
 use holdover_front::{Access, Caller, NoTokens, Tokens};
 use holdover_store_memory::MemoryStore;
 use reqwest::{Method, StatusCode};
@@ -201,15 +202,15 @@ async fn a_caller_has_a_bounded_number_of_streams() {
 }
 
 /// A store that counts what is asked of it.
-struct Counted {
-    store: MemoryStore,
-    requests: Arc<AtomicUsize>,
+pub(crate) struct Counted {
+    pub(crate) store: Arc<dyn StateStore>,
+    pub(crate) requests: Arc<AtomicUsize>,
 }
 
 impl Counted {
-    fn count(&self) -> &MemoryStore {
+    fn count(&self) -> &dyn StateStore {
         self.requests.fetch_add(1, Ordering::SeqCst);
-        &self.store
+        &*self.store
     }
 }
 
@@ -218,7 +219,7 @@ holdover_core::store::forward_store! { [] Counted, |counted| *counted.count() }
 #[tokio::test]
 async fn messages_are_read_many_at_a_time_and_each_is_with_its_event() {
     let requests = Arc::new(AtomicUsize::new(0));
-    let store = Counted { store: MemoryStore::new(), requests: Arc::clone(&requests) };
+    let store = Counted { store: Arc::new(MemoryStore::new()), requests: Arc::clone(&requests) };
     let server = Server::on(runtime(store), callers(), |options| options).await;
     let session = server.session("number 0").await;
     for number in 1..20 {

@@ -1,6 +1,7 @@
 //! Tokens in the store: made, listed, expired, revoked, and seen by every process.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use holdover_core::store::{DeleteMode, Deletion, SessionQuery};
@@ -8,10 +9,12 @@ use holdover_core::time::Timestamp;
 use holdover_front::{Access, Caller, May, StoredTokens, TokenError, Tokens};
 use holdover_runtime_local::{Execute, Retention, Runtime};
 use holdover_store_memory::MemoryStore;
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::bench::{PATIENCE, Server, clerk, runtime, tenant, told};
+use crate::events::Counted;
 
 fn ann() -> Caller {
     Caller::of(tenant("acme")).named("ann").only([May::Read, May::Decide])
@@ -139,4 +142,24 @@ async fn retention_keeps_tokens() {
     let key = one.list(&query).await.unwrap().items[0].key.clone();
     one.delete(&key, Deletion { mode: DeleteMode::Force, ..Deletion::UNLESS_ACTIVE }).await.unwrap();
     assert_eq!(StoredTokens::new(one).caller(&token).await.unwrap(), None);
+}
+
+/// Thousands of streams may ask for the same token at once.
+#[tokio::test]
+async fn those_who_ask_for_one_token_at_once_share_one_look() {
+    let requests = Arc::new(AtomicUsize::new(0));
+    let folder = tempfile::tempdir().unwrap();
+    let file = SqliteStore::open(SqliteOptions::new(folder.path().join("s.db"))).await.unwrap();
+    let store = Counted { store: Arc::new(file), requests: Arc::clone(&requests) };
+    let made_by = runtime(store);
+    let (token, _) = StoredTokens::new(made_by.clone()).create(ann(), None).await.unwrap();
+    let tokens = StoredTokens::new(made_by);
+    let before = requests.load(Ordering::SeqCst);
+    let asked = (0..1_000).map(|_| tokens.caller(&token));
+    let found = futures::future::try_join_all(asked).await.unwrap();
+    assert!(found.iter().all(|caller| caller.as_ref() == Some(&ann())));
+    assert_eq!(requests.load(Ordering::SeqCst) - before, 1);
+    let made_up = format!("{}0", &token[..token.len() - 1]);
+    let made_up = if made_up == token { format!("{}1", &token[..token.len() - 1]) } else { made_up };
+    assert_eq!(tokens.caller(&made_up).await.unwrap(), None);
 }
