@@ -169,18 +169,18 @@ async fn every_tool_needs_its_permission() {
             None => assert!(hints.read_only_hint == Some(true) || tool.name == "wait", "{}", tool.name),
         }
     }
-    let nobody = Caller::of(tenant("acme")).named("ned").only([May::Send]);
+    let nobody = Caller::of(tenant("acme")).named("dan").only([May::Send]);
     let server = Server::with(callers_and(nobody), |options| options).await;
-    let ned = Client::connect(&server, "token-of-the-engine", Person::without_forms(), Way::HttpOld).await;
-    for tool in ned.tools().await {
+    let dan = Client::connect(&server, "token-of-the-engine", Person::without_forms(), Way::HttpOld).await;
+    for tool in dan.tools().await {
         if !needs.iter().any(|(name, _)| *name == tool.name) {
             let line = "forbidden: the token does not give the permission to read";
-            assert_eq!(ned.refused(&tool.name, json!({})).await, line, "{}", tool.name);
+            assert_eq!(dan.refused(&tool.name, json!({})).await, line, "{}", tool.name);
         }
     }
     let start = json!({ "agent": "clerk", "message": "hello", "wait_seconds": 1 });
-    assert!(ned.refused("start_session", start).await.ends_with("permission to read"));
-    assert!(ned.service.list_resources(None).await.is_err());
+    assert!(dan.refused("start_session", start).await.ends_with("permission to read"));
+    assert!(dan.service.list_resources(None).await.is_err());
 }
 
 #[tokio::test]
