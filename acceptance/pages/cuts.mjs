@@ -75,7 +75,7 @@ async function readEvents(fetch, server, token, session) {
 }
 
 /** The state of a chat without a page. */
-class Plain {
+export class Plain {
     status = 'ready';
     messages = [];
     pushMessage = (message) => { this.messages = [...this.messages, message]; };

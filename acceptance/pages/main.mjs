@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { play } from './cuts.mjs';
 import { play as read } from './readers.mjs';
+import { play as playSix } from './six.mjs';
 import { Started, freePort, killAll, until } from '../main_job/process.mjs';
 
 const { HOLDOVER, PAGES_TOOLS } = process.env;
@@ -323,6 +324,7 @@ try {
     }
     const plays = (name) => wanted.length === 0 || wanted.includes(name);
     if (plays('cuts') || plays('readers')) await serve(other);
+    if (plays('six')) await playSix({ server, token, check, transcript });
     if (plays('readers')) {
         const { pid } = serving.child;
         await read({ server, pid, other, api, token, readers: READERS, sessions: READERS / 10, check });
