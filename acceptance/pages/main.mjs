@@ -326,8 +326,10 @@ try {
     if (plays('cuts') || plays('readers')) await serve(other);
     if (plays('six')) await playSix({ server, token, check, transcript });
     if (plays('readers')) {
-        const { pid } = serving.child;
-        await read({ server, pid, other, api, token, readers: READERS, sessions: READERS / 10, check });
+        // A server that has done nothing yet, so that its memory is that of its readers.
+        const fresh = `http://127.0.0.1:${await freePort()}`;
+        const { pid } = (await serve(fresh)).child;
+        await read({ server: fresh, pid, other, api, token, readers: READERS, sessions: READERS / 10, check });
     }
     if (plays('cuts')) {
         const story = 'Tell me a story';

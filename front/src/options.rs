@@ -26,7 +26,7 @@ impl FrontOptions {
     pub const BODY_BYTES_MAX: usize = 12 << 20;
 
     /// The most requests of one caller at once, unless the options say otherwise. A stream is a request until it begins.
-    pub const REQUESTS_MAX: usize = 256;
+    pub const REQUESTS_MAX: usize = 1_000;
 
     /// The most open streams of one caller, unless the options say otherwise.
     pub const STREAMS_MAX: usize = 1_000;
