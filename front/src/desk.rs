@@ -12,6 +12,7 @@ use crate::access::{Access, Caller};
 use crate::options::FrontOptions;
 use crate::problem::Problem;
 use crate::seats::{Kind, Seats};
+use crate::tails::Tails;
 
 pub(crate) struct Desk {
     pub(crate) runtime: Runtime,
@@ -21,6 +22,7 @@ pub(crate) struct Desk {
     pub(crate) served_elsewhere: bool,
     pub(crate) requests: Seats,
     pub(crate) streams: Seats,
+    pub(crate) tails: Tails,
     pub(crate) leaves: CancellationToken,
     pub(crate) stop: CancellationToken,
     #[cfg(feature = "mcp")]
@@ -43,6 +45,7 @@ impl Desk {
             ..
         } = options;
         Self {
+            tails: Tails::new(runtime.clone()),
             runtime,
             access,
             agents,

@@ -30,6 +30,7 @@ mod problem;
 mod router;
 mod seats;
 mod server;
+mod tails;
 mod ui;
 mod wire;
 

@@ -12,6 +12,7 @@ use super::ends::{Ended, end_at};
 use super::feed::{Fact, Feed};
 use super::moment::{End, Moment};
 use super::narrator::Narrator;
+use crate::desk::Desk;
 
 /// The beginning of an answer.
 #[derive(Debug, Clone, Copy)]
@@ -56,10 +57,10 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn follow(runtime: Runtime, key: SessionKey, place: Place, from: From) -> Self {
+    pub(crate) fn follow(desk: &Desk, key: SessionKey, place: Place, from: From) -> Self {
         Self {
-            feed: Feed::after(runtime.clone(), key.clone(), place.cursor),
-            runtime,
+            feed: Feed::after(desk, key.clone(), place.cursor),
+            runtime: desk.runtime.clone(),
             key,
             narrator: Narrator::default(),
             awaited: match from {

@@ -6,7 +6,9 @@ use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
 use holdover_core::store::{EventCursor, PendingKind};
-use holdover_runtime_local::{Follow, PendingEntry, Runtime, RuntimeError, Shown};
+use holdover_runtime_local::{PendingEntry, Runtime, RuntimeError, Shown};
+
+use crate::desk::Desk;
 
 /// An item of the log, with what it announces.
 #[derive(Debug)]
@@ -26,9 +28,9 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub(super) fn after(runtime: Runtime, key: SessionKey, cursor: EventCursor) -> Self {
-        let shown = runtime.follow(&key, cursor, Follow::Forever);
-        Self { runtime, key, shown }
+    pub(super) fn after(desk: &Desk, key: SessionKey, cursor: EventCursor) -> Self {
+        let shown = desk.tails.follow(&key, cursor);
+        Self { runtime: desk.runtime.clone(), key, shown }
     }
 
     /// Returns the next fact. May be dropped and called again: nothing is lost before the item was read, and an item is

@@ -78,7 +78,7 @@ pub(crate) fn answer_stream(
     encode: impl Encode,
 ) -> impl IntoResponse {
     let Reading { held, seat, key } = reading;
-    let answer = Answer::follow(desk.runtime.clone(), key, place, from);
+    let answer = Answer::follow(&desk, key, place, from);
     let mut checks = interval_at(Instant::now(), CHECK_EVERY);
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let sender =

@@ -133,7 +133,7 @@ async fn streamed(
 ) -> Answer<Response> {
     let seat = desk.streams.open(caller)?;
     // Errors, such as an unknown session or a cursor of another one, are told while the answer can have a status.
-    if let Some(Err(error)) = place.items(&desk.runtime, &key, Follow::Available, true).next().await {
+    if let Some(Err(error)) = place.items(&desk, &key, Follow::Available, true).next().await {
         return Err(error.into());
     }
     let frames = Reader::new(desk, key, held, how, place).frames();

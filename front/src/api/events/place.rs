@@ -6,7 +6,9 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use holdover_core::ids::SessionKey;
 use holdover_core::store::EventCursor;
-use holdover_runtime_local::{Follow, Runtime, RuntimeError, Shown, TreeCursor, TreeShown};
+use holdover_runtime_local::{Follow, RuntimeError, Shown, TreeCursor, TreeShown};
+
+use crate::desk::Desk;
 
 /// The items that are followed, each with its session.
 pub(super) type Items = BoxStream<'static, Result<TreeShown, RuntimeError>>;
@@ -20,13 +22,15 @@ pub(super) enum Place {
 
 impl Place {
     /// Returns the items after this place.
-    pub(super) fn items(&self, runtime: &Runtime, key: &SessionKey, follow: Follow, deltas: bool) -> Items {
+    pub(super) fn items(&self, desk: &Desk, key: &SessionKey, follow: Follow, deltas: bool) -> Items {
+        let runtime = &desk.runtime;
         let after = match self {
             Self::Tree(after) if deltas => return runtime.follow_tree(key, after.clone(), follow),
             Self::Tree(after) => return runtime.tree_events(key, after.clone(), follow),
             Self::Session(after) => *after,
         };
         let shown = match deltas {
+            true if follow == Follow::Forever => desk.tails.follow(key, after),
             true => runtime.follow(key, after, follow),
             false => runtime.events(key, after, follow).map_ok(Shown::Event).boxed(),
         };

@@ -51,7 +51,7 @@ impl Reader {
     pub(super) fn new(desk: Arc<Desk>, key: SessionKey, held: Held, how: How, place: Place) -> Self {
         let mut checks = interval_at(Instant::now() + CHECK_EVERY, CHECK_EVERY);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let items = place.items(&desk.runtime, &key, how.follow, how.deltas);
+        let items = place.items(&desk, &key, how.follow, how.deltas);
         Self { desk, key, held, how, place, items, ahead: Ahead::default(), checks, at_end: AtEnd::No }
     }
 
@@ -98,7 +98,7 @@ impl Reader {
     /// Goes on with what is committed already, and then ends.
     fn show_the_rest(&mut self) {
         self.at_end = AtEnd::Stopping;
-        self.items = self.place.items(&self.desk.runtime, &self.key, Follow::Available, false);
+        self.items = self.place.items(&self.desk, &self.key, Follow::Available, false);
     }
 
     async fn frame(&mut self, item: TreeShown) -> Frame {
