@@ -329,7 +329,7 @@ try {
         // A server that has done nothing yet, so that its memory is that of its readers.
         const fresh = `http://127.0.0.1:${await freePort()}`;
         const { pid } = (await serve(fresh)).child;
-        await read({ server: fresh, pid, other, api, token, readers: READERS, sessions: READERS / 10, check });
+        await read({ server: fresh, pid, other, token, readers: READERS, sessions: READERS / 10, check });
     }
     if (plays('cuts')) {
         const story = 'Tell me a story';

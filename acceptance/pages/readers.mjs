@@ -6,8 +6,10 @@ import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../main_job/process.mjs';
 
-/** The most memory of the server for one reader, in bytes. The programs of the tests are not optimised: their futures are larger. */
-const BYTES_MAX = 128 << 10;
+/** The most memory of the server for one reader, in bytes. */
+const BYTES_MAX = 64 << 10;
+/** The number of readers from which on memory is checked. With fewer, what the server needs besides hides it. */
+const MANY = 900;
 
 /** The number of readers that are opened together. */
 const AT_ONCE = 100;
@@ -59,7 +61,10 @@ class Reader {
 const centile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
 
 /** Plays with this many readers at `server`, whose process has this id, and as many at another server. */
-export async function play({ server, pid, other, api, token, readers, sessions, check }) {
+export async function play({ server, pid, other, token, readers, sessions, check }) {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    // All is asked of the server itself, so that its worker is told at once.
+    const api = async (path, init) => (await fetch(`${server}/v1${path}`, { headers, ...init })).json();
     const begun = await Promise.all(Array.from({ length: sessions }, async (_, at) => {
         const session = `read-${at}`;
         await api('/sessions', { method: 'POST', body: JSON.stringify({ agent: 'clerk', message: 'Hello', session }) });
@@ -90,7 +95,9 @@ export async function play({ server, pid, other, api, token, readers, sessions, 
     const near = await open(server, readers);
     await sleep(500);
     const each = (memory(pid) - before) / readers;
-    check(`a reader costs at most ${BYTES_MAX >> 10} KB`, each <= BYTES_MAX, `${Math.round(each / 1024)} KB`);
+    if (readers >= MANY) {
+        check(`a reader costs at most ${BYTES_MAX >> 10} KB`, each <= BYTES_MAX, `${Math.round(each / 1024)} KB`);
+    }
     const far = await open(other, readers);
     // One that does not read, at each session.
     const slow = await open(server, sessions);
