@@ -177,7 +177,7 @@ async fn edited_arguments_run_and_a_fork_of_an_interrupted_session_goes_its_own_
     service.begin("c", "Please refund order 8.").await;
     service.waits_for("c", "scan_receipt").await;
     let stopped = service.post("/v1/sessions/c/interrupt", json!({ "reason": "never mind" })).await;
-    assert_eq!(stopped, (StatusCode::ACCEPTED, json!({ "waits": true })));
+    assert_eq!(stopped, (StatusCode::ACCEPTED, json!({ "waits": true, "due": false })));
     assert_eq!(service.session("c").await["outcome"]["kind"], "interrupted");
     for session in ["b", "c"] {
         let path = format!("/v1/sessions/{session}/messages");
