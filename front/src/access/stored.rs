@@ -117,8 +117,8 @@ pub struct StoredTokens {
     looks: Arc<Mutex<HashMap<Digest, Look>>>,
 }
 
-/// The turn of those who look a token up. One looks, and the others wait for what it finds: thousands of streams may have the
-/// same token. It holds the last failure.
+/// A lock around the look-up of one token. The first request reads the store, and the others wait for what it finds:
+/// thousands of streams may have the same token. The lock holds the last failure.
 type Look = Arc<tokio::sync::Mutex<Option<(Instant, NoTokens)>>>;
 
 /// The caller that a process found for a token.

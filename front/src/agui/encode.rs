@@ -1,4 +1,4 @@
-//! Says the moments of an answer in events of AG-UI.
+//! Turns what happens in an answer into events of AG-UI.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Says the moments of an answer in parts of a UI message stream.
+//! Turns what happens in an answer into parts of a UI message stream.
 
 use axum::response::sse::Event as Frame;
 use holdover_core::ending::{DoneReason, Ending};
